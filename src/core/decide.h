@@ -1,0 +1,33 @@
+/* core/decide.h — THE decision: a pure function from a version of the world to a plan.
+ *
+ * The live cluster, the single machine, the simulator, the estimate of start times, `explain` and
+ * the tests all call this one function. It reads no clock, does no I/O, allocates only in `arena`,
+ * has no state. The same arguments give the same plan, byte for byte; `cache` (NULL is fine) holds
+ * derived values only and changes nothing but the time taken.
+ *
+ * Stages, each seeing an overlay of what the earlier ones decided:
+ *   1. heal    settle attempts that were seen to end (succeed, fail, retry after a back-off), end
+ * gangs that lost a member, stop what was cancelled, empty nodes that drain;
+ *   2. share   who is next: the queue tree with guarantee and limit, then priority, then time;
+ *   3. place   filter, score, grant; all members of a gang or none; preempt within a queue and
+ * reclaim between queues where that makes room and policy allows. Rollout and scaling stages stand
+ * before share, pools after place, when they exist. */
+#ifndef WEIR_CORE_DECIDE_H
+#define WEIR_CORE_DECIDE_H
+
+#include "model/plan.h"
+#include "model/policy.h"
+#include "model/world.h"
+
+struct weir_arena;
+struct weir_cache;
+struct weir_err;
+
+/* Writes the plan; everything in it lives in `arena` or is an index into `world`.
+ * Fails only with WEIR_E_NO_MEMORY (the arena's limit) or WEIR_E_INVALID (a world that
+ * weir_world_check() refuses). */
+int weir_decide(const struct weir_world *world, const struct weir_policy *policy,
+                struct weir_now now, uint64_t seed, struct weir_cache *cache,
+                struct weir_arena *arena, struct weir_plan *ret_plan, struct weir_err *err);
+
+#endif

@@ -1,0 +1,16 @@
+#include "model/policy.h"
+
+#include "base/time.h"
+
+struct weir_policy weir_policy_default(void)
+{
+    return (struct weir_policy){
+        .actions = WEIR_POLICY_ALL,
+        .backoff_ms = WEIR_TIME_S,
+        .backoff_max_ms = 10 * WEIR_TIME_MIN,
+        .start_backoff_ms = 2 * WEIR_TIME_S,
+        .prior_p50_ms = 10 * WEIR_TIME_MIN,
+        .prior_p90_ms = 2 * WEIR_TIME_H,
+        .stop_grace_ms = 10 * WEIR_TIME_S,
+    };
+}

@@ -1,0 +1,134 @@
+#include "model/world.h"
+
+#include "base/mem.h"
+
+static const uint32_t row_bytes[WEIR_TABLE_MAX] = {
+    [WEIR_TABLE_RESOURCES] = sizeof(struct weir_resource),
+    [WEIR_TABLE_SHAPES] = sizeof(struct weir_shape),
+    [WEIR_TABLE_NODES] = sizeof(struct weir_node),
+    [WEIR_TABLE_DEVICES] = sizeof(struct weir_device),
+    [WEIR_TABLE_HOLDS] = sizeof(struct weir_hold),
+    [WEIR_TABLE_QUEUES] = sizeof(struct weir_queue),
+    [WEIR_TABLE_WORKLOADS] = sizeof(struct weir_workload),
+    [WEIR_TABLE_ROLES] = sizeof(struct weir_role),
+    [WEIR_TABLE_TASKS] = sizeof(struct weir_task),
+    [WEIR_TABLE_SIGNALS] = sizeof(struct weir_signal),
+    [WEIR_TABLE_INTENTS] = sizeof(struct weir_intent),
+    [WEIR_TABLE_PRICES] = sizeof(struct weir_price),
+    [WEIR_TABLE_STRINGS] = sizeof(struct weir_string),
+    [WEIR_TABLE_SPANS] = sizeof(struct weir_span_cell),
+};
+
+uint32_t weir_table_row_bytes(enum weir_table_id id)
+{
+    return row_bytes[id];
+}
+
+/* A sealed world is const for its readers; only the count of references changes. */
+static struct weir_world *counted(const struct weir_world *world)
+{
+    return (struct weir_world *)(uintptr_t)world;
+}
+
+void weir_world_ref(const struct weir_world *world)
+{
+    atomic_fetch_add_explicit(&counted(world)->refs, 1, memory_order_relaxed);
+}
+
+void weir_world_unref(const struct weir_world *world)
+{
+    struct weir_world *mine = counted(world);
+
+    if (mine == NULL || atomic_fetch_sub_explicit(&mine->refs, 1, memory_order_acq_rel) != 1)
+        return;
+    for (int id = 0; id < WEIR_TABLE_MAX; id++)
+        weir_table_release(&mine->tables[id]);
+    weir_mem_free(mine->changes);
+    weir_mem_free(mine);
+}
+
+struct weir_str weir_world_string(const struct weir_world *world, uint32_t string)
+{
+    const struct weir_string *row;
+
+    if (string == WEIR_NONE)
+        return WEIR_STR("");
+    row = weir_table_row(&world->tables[WEIR_TABLE_STRINGS], string);
+    return weir_str_n(row->text, row->len);
+}
+
+static uint32_t span_cell(const struct weir_world *world, uint32_t index)
+{
+    const struct weir_span_cell *cell = weir_table_row(&world->tables[WEIR_TABLE_SPANS], index);
+
+    return cell->value;
+}
+
+uint32_t weir_world_span_len(const struct weir_world *world, uint32_t span)
+{
+    return span == WEIR_NONE ? 0 : span_cell(world, span);
+}
+
+uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint32_t i)
+{
+    return span_cell(world, span + 1 + i);
+}
+
+uint32_t weir_world_n_resources(const struct weir_world *world)
+{
+    return world->tables[WEIR_TABLE_RESOURCES].n_rows;
+}
+
+static const char *const task_states[WEIR_TASK_STATE_MAX] = {"queued",    "starting",  "running",
+                                                             "stopping",  "succeeded", "failed",
+                                                             "cancelled", "lost"};
+static const char *const classes[WEIR_CLASS_MAX] = {"batch", "training", "service", "dev"};
+static const char *const isolations[WEIR_ISOLATION_MAX] = {"none", "memory", "hardware"};
+static const char *const node_phases[WEIR_NODE_PHASE_MAX] = {"requested", "booting",  "ready",
+                                                             "cordoned",  "draining", "quarantined",
+                                                             "gone"};
+static const char *const healths[WEIR_DEVICE_HEALTH_MAX] = {"healthy", "suspect", "unhealthy",
+                                                            "lost"};
+
+const char *weir_task_state_name(enum weir_task_state state)
+{
+    return state < WEIR_TASK_STATE_MAX ? task_states[state] : "unknown";
+}
+
+const char *weir_class_name(enum weir_class class)
+{
+    return class < WEIR_CLASS_MAX ? classes[class] : "unknown";
+}
+
+const char *weir_isolation_name(enum weir_isolation isolation)
+{
+    return isolation < WEIR_ISOLATION_MAX ? isolations[isolation] : "unknown";
+}
+
+const char *weir_node_phase_name(enum weir_node_phase phase)
+{
+    return phase < WEIR_NODE_PHASE_MAX ? node_phases[phase] : "unknown";
+}
+
+const char *weir_device_health_name(enum weir_device_health health)
+{
+    return health < WEIR_DEVICE_HEALTH_MAX ? healths[health] : "unknown";
+}
+
+static int index_of(const char *const *names, int n, struct weir_str name)
+{
+    for (int i = 0; i < n; i++)
+        if (weir_str_eq_c(name, names[i]))
+            return i;
+    return -1;
+}
+
+int weir_class_from_name(struct weir_str name)
+{
+    return index_of(classes, WEIR_CLASS_MAX, name);
+}
+
+int weir_isolation_from_name(struct weir_str name)
+{
+    return index_of(isolations, WEIR_ISOLATION_MAX, name);
+}

@@ -1,0 +1,111 @@
+/* model/world_edit.h — the one writer of worlds: holds the newest state, makes the next version.
+ *
+ * An edit lives as long as its process needs a changing world. Changes go to the state at once;
+ * weir_edit_seal() gives them out as an immutable version. Sums (held, wanted, n_running…) and
+ * lists are kept here and nowhere else: rows got by weir_edit_node() and the like may be changed in
+ * all fields but those marked "kept by world_edit", `row`, and the list links.
+ *
+ * Every function that needs memory returns WEIR_E_NO_MEMORY and leaves the state consistent, but
+ * the change may be half made: the caller throws the edit away and builds it anew from what is
+ * stored. One thread. */
+#ifndef WEIR_MODEL_WORLD_EDIT_H
+#define WEIR_MODEL_WORLD_EDIT_H
+
+#include "model/world.h"
+
+struct weir_err;
+struct weir_edit;
+
+/* What a task gets of one device. */
+struct weir_grant {
+    uint32_t device;
+    uint32_t device_gen; /* the device's gen when this was decided */
+    int64_t part_mgpu;
+    int64_t memory_bytes;
+    uint16_t slots;
+    uint16_t reserved[3];
+};
+
+/* With the three resources every world has (gpu, cpu, memory). NULL: no memory. */
+struct weir_edit *weir_edit_create(const uint8_t boot_id[16]);
+/* An edit that starts from a sealed version and leaves it alone: for what-if. It shares all rows,
+ * cannot find rows by key and cannot intern (both answer as if nothing were there): it is for what
+ * happens to tasks. NULL: no memory. Epochs of two forks of one version are the same, but they
+ * never share a chunk they own. */
+struct weir_edit *weir_edit_fork(const struct weir_world *world);
+struct weir_edit *weir_edit_destroy(struct weir_edit *edit);
+
+/* The state as it is, for reading; valid until the next change. */
+const struct weir_world *weir_edit_view(const struct weir_edit *edit);
+/* The state as a version with a reference for the caller. NULL: no memory, nothing changed. */
+const struct weir_world *weir_edit_seal(struct weir_edit *edit);
+
+/* ---- interning: equal values give equal indices ---- */
+/* At most WEIR_STRING_BYTES - 5 bytes, else WEIR_E_TOO_LARGE. */
+int weir_edit_string(struct weir_edit *edit, struct weir_str text, uint32_t *ret_string);
+int weir_edit_span(struct weir_edit *edit, const uint32_t *values, uint32_t n, uint32_t *ret_span);
+/* WEIR_E_TOO_LARGE beyond WEIR_RESOURCE_MAX. */
+int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, struct weir_str name,
+                       int64_t grain, uint32_t *ret_resource);
+/* `like` has its fields but `row`; unused amounts are zero. */
+int weir_edit_shape(struct weir_edit *edit, const struct weir_shape *like, uint32_t *ret_shape);
+
+/* ---- rows ---- */
+/* By persistent key, or WEIR_NONE. */
+uint32_t weir_edit_find(const struct weir_edit *edit, enum weir_table_id table,
+                        const struct weir_key *key);
+
+/* Each copies the fields of `like`, then sets `row`, links and sums. WEIR_E_EXISTS if the key is in
+ * use. */
+int weir_edit_add_node(struct weir_edit *edit, const struct weir_key *key,
+                       const struct weir_node *like, uint32_t *ret_index);
+int weir_edit_add_device(struct weir_edit *edit, const struct weir_key *key,
+                         const struct weir_device *like,
+                         uint32_t *ret_index); /* node must be set */
+int weir_edit_add_queue(struct weir_edit *edit, const struct weir_key *key,
+                        const struct weir_queue *like,
+                        uint32_t *ret_index); /* parent or WEIR_NONE */
+/* With one role per shape and all its tasks, queued. members number from 0 over the roles in their
+ * order. */
+int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
+                           const struct weir_workload *like, const struct weir_role *roles,
+                           uint32_t n_roles, uint32_t *ret_index);
+int weir_edit_add_signal(struct weir_edit *edit, const struct weir_key *key,
+                         const struct weir_signal *like, uint32_t *ret_index);
+int weir_edit_add_intent(struct weir_edit *edit, const struct weir_key *key,
+                         const struct weir_intent *like, uint32_t *ret_index);
+int weir_edit_add_price(struct weir_edit *edit, const struct weir_key *key,
+                        const struct weir_price *like, uint32_t *ret_index);
+
+/* For changing; NULL: no memory. */
+struct weir_node *weir_edit_node(struct weir_edit *edit, uint32_t index);
+struct weir_device *weir_edit_device(struct weir_edit *edit, uint32_t index);
+struct weir_queue *weir_edit_queue(struct weir_edit *edit, uint32_t index);
+struct weir_workload *weir_edit_workload(struct weir_edit *edit, uint32_t index);
+struct weir_task *weir_edit_task(struct weir_edit *edit, uint32_t index);
+struct weir_signal *weir_edit_signal(struct weir_edit *edit, uint32_t index);
+struct weir_intent *weir_edit_intent(struct weir_edit *edit, uint32_t index);
+
+/* Moves a queue under another parent (WEIR_NONE: a root). WEIR_E_INVALID if that would close a
+ * circle. */
+int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent);
+
+/* Removal. A node with devices, a device with holds, a queue with children or workloads:
+ * WEIR_E_INVALID. Removing a workload removes its roles, tasks and holds. */
+int weir_edit_remove_node(struct weir_edit *edit, uint32_t index);
+int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
+int weir_edit_remove_queue(struct weir_edit *edit, uint32_t index);
+int weir_edit_remove_workload(struct weir_edit *edit, uint32_t index);
+int weir_edit_remove_plain(struct weir_edit *edit, enum weir_table_id table,
+                           uint32_t index); /* signals, intents, prices */
+
+/* ---- what happens to tasks: all sums and holds follow ---- */
+/* QUEUED → STARTING on a node with these parts of devices; attempt grows by one. */
+int weir_edit_task_start(struct weir_edit *edit, uint32_t task, uint32_t node,
+                         const struct weir_grant *grants, uint32_t n_grants, int64_t wall_ms,
+                         int64_t mono_ms);
+/* Any other legal step. To QUEUED (a retry) or to a final state the holds are dropped; stop_cause
+ * is cleared by both. WEIR_E_INVALID on a step the table in world_edit.c does not allow. */
+int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_state state);
+
+#endif
