@@ -1,0 +1,105 @@
+/* port/cluster.h — where tasks run: how an attempt is started, watched and ended.
+ *
+ * An attempt is known by (serial, nonce, slot), given out by the caller and stored before the
+ * launch. Serials never fall. A launch is not answered: what became of it is seen by looking. */
+#ifndef WEIR_PORT_CLUSTER_H
+#define WEIR_PORT_CLUSTER_H
+
+#include "base/str.h"
+#include "model/world.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct weir_buf;
+struct weir_err;
+
+struct weir_attempt_ref {
+    uint64_t serial; /* > 0 */
+    uint64_t nonce;
+    uint32_t slot;
+};
+
+struct weir_launch {
+    struct weir_attempt_ref ref;
+    uint64_t number; /* of the workload */
+    uint32_t member;
+    uint32_t attempt;
+    const char *const *argv; /* NULL-terminated */
+    const char *const *envp; /* NULL-terminated */
+    const char *cwd;
+    uint32_t umask;
+    bool switch_user; /* to uid and gid, with the user's groups */
+    uint32_t uid;
+    uint32_t gid;
+    int64_t time_limit_ms;       /* INT64_MAX: none */
+    int64_t stop_grace_ms;       /* between SIGTERM and SIGKILL */
+    int64_t checkpoint_grace_ms; /* between the checkpoint signal and SIGTERM */
+    int checkpoint_signal;       /* 0: none */
+    int64_t output_max_bytes;    /* per stream */
+    int64_t memory_max_bytes;    /* cgroup limit; 0: none */
+};
+
+enum weir_attempt_phase_seen {
+    WEIR_SEEN_NOTHING, /* not begun; it may still begin */
+    WEIR_SEEN_RUNNING,
+    WEIR_SEEN_ENDED,
+};
+
+struct weir_attempt_facts {
+    uint32_t phase; /* enum weir_attempt_phase_seen */
+    uint32_t end;   /* enum weir_end, when ended */
+    int32_t exit_status;
+    uint32_t pid;          /* of the command, while running */
+    bool was_checkpointed; /* the checkpoint signal was delivered before the end */
+    int64_t started_wall_ms;
+    int64_t ended_wall_ms;
+    int64_t cpu_us;
+    int64_t maxrss_bytes;
+    char detail[96]; /* for a start that failed: "exec: no such file or directory"; else empty */
+};
+
+enum weir_command {
+    WEIR_COMMAND_SIGNAL,     /* argument: signal number, to the command's process group */
+    WEIR_COMMAND_STOP,       /* SIGTERM to all, SIGKILL after the stop grace */
+    WEIR_COMMAND_CHECKPOINT, /* checkpoint signal, after its grace as STOP */
+    WEIR_COMMAND_KILL,
+};
+
+enum weir_stream { WEIR_STDOUT, WEIR_STDERR };
+
+struct weir_cluster {
+    void *ctx;
+    /* Fails only if it surely did not start (WEIR_E_NO_SPACE, WEIR_E_UNAVAILABLE…). */
+    int (*launch)(void *ctx, const struct weir_launch *launch, struct weir_err *err);
+    /* What is known now. An attempt whose supervisor died is ENDED with WEIR_END_LOST, and nothing
+     * of it runs any more. WEIR_E_CORRUPT, WEIR_E_IO: cannot tell. */
+    int (*look)(void *ctx, const struct weir_attempt_ref *ref, struct weir_attempt_facts *ret_facts,
+                struct weir_err *err);
+    /* The same, and forbids a start from now on: NOTHING becomes ENDED with WEIR_END_NOT_STARTED.
+     * For recovery. */
+    int (*settle)(void *ctx, const struct weir_attempt_ref *ref,
+                  struct weir_attempt_facts *ret_facts, struct weir_err *err);
+    int (*command)(void *ctx, const struct weir_attempt_ref *ref, enum weir_command command,
+                   int argument, struct weir_err *err);
+    /* A file descriptor that becomes readable when attempts changed, and their serials. */
+    int (*notice_fd)(void *ctx);
+    int (*notices)(void *ctx, void (*each)(void *arg, uint64_t serial), void *arg,
+                   struct weir_err *err);
+    /* The slot's record is no longer needed: the end is stored. */
+    void (*release)(void *ctx, const struct weir_attempt_ref *ref);
+    /* A free slot number, and the lowest serial that may be used next. */
+    int (*new_ref)(void *ctx, struct weir_attempt_ref *ret_ref, struct weir_err *err);
+    /* Marks a slot as in use (after a restart). */
+    int (*adopt)(void *ctx, const struct weir_attempt_ref *ref, struct weir_err *err);
+    /* Appends up to max bytes of a stream from `offset`. *ret_first is the oldest offset still
+     * there; what lies before was rotated away. 0 bytes appended: nothing more now.
+     * WEIR_E_NOT_FOUND: never wrote anything. */
+    int (*read_output)(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
+                       enum weir_stream stream, uint64_t offset, size_t max, uint64_t *ret_first,
+                       struct weir_buf *out, struct weir_err *err);
+    int (*remove_output)(void *ctx, uint64_t number, struct weir_err *err);
+};
+
+#endif

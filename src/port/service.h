@@ -1,0 +1,82 @@
+/* port/service.h — what the API asks of the control plane. app/ implements it.
+ *
+ * Writes are answered later: `done` is called from the loop once the change is on disk (result 0),
+ * or has failed. A function that returns an error has refused at once and will not call `done`. */
+#ifndef WEIR_PORT_SERVICE_H
+#define WEIR_PORT_SERVICE_H
+
+#include "base/str.h"
+#include "base/tree.h"
+#include "core/sim/eta.h"
+#include "model/plan.h"
+#include "port/cluster.h"
+#include "port/store.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct weir_arena;
+struct weir_err;
+
+enum weir_actor_role { WEIR_ROLE_READ, WEIR_ROLE_SUBMIT, WEIR_ROLE_ADMIN };
+
+struct weir_actor {
+    struct weir_str user;
+    uint32_t uid;
+    uint32_t gid;
+    enum weir_actor_role role;
+};
+
+struct weir_done {
+    /* `outcome` is the workload's number for a submission, else 0. */
+    void (*fn)(void *arg, int result, uint64_t outcome, const struct weir_err *err);
+    void *arg;
+};
+
+/* What became of one resource of an apply. */
+enum weir_applied { WEIR_APPLIED_CREATED, WEIR_APPLIED_CONFIGURED, WEIR_APPLIED_UNCHANGED };
+
+struct weir_apply_result {
+    struct weir_str kind;
+    struct weir_str name;
+    uint64_t number; /* of a workload */
+    enum weir_applied applied;
+};
+
+struct weir_service {
+    void *ctx;
+
+    /* ---- reading: valid until control returns to the loop ---- */
+    const struct weir_world *(*world)(void *ctx);
+    const struct weir_plan *(*plan)(void *ctx); /* its indices are of plan_world() */
+    const struct weir_world *(*plan_world)(void *ctx);
+    const struct weir_store *(*store)(void *ctx);
+    const struct weir_cluster *(*cluster)(void *ctx);
+    /* Expected start from simulation. WEIR_E_NOT_FOUND if it does not wait. */
+    int (*eta)(void *ctx, uint64_t number, struct weir_eta *ret_eta, struct weir_err *err);
+    bool (*is_ready)(void *ctx);
+
+    /* ---- writing ---- */
+    /* One Workload resource. `key` is the idempotency key (empty: none): the same key and content
+     * gives the same number. */
+    int (*submit)(void *ctx, const struct weir_actor *actor, const struct weir_tree *doc,
+                  struct weir_str key, struct weir_done done, struct weir_err *err);
+    /* All or nothing. ret_results lives in the arena and has n_docs entries. */
+    int (*apply)(void *ctx, const struct weir_actor *actor, const struct weir_tree *const *docs,
+                 uint32_t n_docs, bool dry_run, struct weir_arena *arena,
+                 struct weir_apply_result **ret_results, struct weir_done done,
+                 struct weir_err *err);
+    int (*delete_queue)(void *ctx, const struct weir_actor *actor, struct weir_str name,
+                        struct weir_done done, struct weir_err *err);
+    int (*cancel)(void *ctx, const struct weir_actor *actor, uint64_t number, struct weir_done done,
+                  struct weir_err *err);
+    /* To every running task. */
+    int (*signal)(void *ctx, const struct weir_actor *actor, uint64_t number, int signal_number,
+                  struct weir_err *err);
+    /* phase: READY, CORDONED, DRAINING. */
+    int (*set_phase)(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
+                     struct weir_str name, enum weir_node_phase phase, struct weir_done done,
+                     struct weir_err *err);
+};
+
+#endif

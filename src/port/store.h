@@ -1,0 +1,167 @@
+/* port/store.h — what must survive: the store's contract.
+ *
+ * The store is the truth: the world is built from it, and every accepted change is in it before
+ * anybody is told. Writes happen inside begin … commit; commit returns 0 only when the changes are
+ * on disk. After a failed write or commit the transaction is rolled back by the store, and the
+ * caller builds its state anew (load). Texts handed to callbacks live until the callback returns.
+ */
+#ifndef WEIR_PORT_STORE_H
+#define WEIR_PORT_STORE_H
+
+#include "base/str.h"
+#include "model/key.h"
+#include "model/world.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct weir_err;
+
+struct weir_queue_record {
+    struct weir_str name;
+    struct weir_str spec; /* JSON of the resource's spec */
+    int64_t created_wall_ms;
+};
+
+/* One submission. Times are 0 where they have not come yet. */
+struct weir_workload_record {
+    uint64_t number;
+    struct weir_str name;
+    struct weir_str queue;
+    struct weir_str owner; /* user name of the submitter */
+    uint32_t uid;          /* whom it runs as */
+    uint32_t gid;
+    struct weir_str spec; /* JSON of the resource's spec, as accepted; empty in lists */
+    uint32_t class;       /* enum weir_class */
+    int32_t priority;
+    uint32_t n_tasks;
+    uint32_t independent;
+    uint32_t state; /* enum weir_task_state, of the whole */
+    uint32_t cause; /* enum weir_cause of the last change */
+    uint32_t attempt;
+    int32_t exit_status; /* valid when ended: the first that is not 0, else 0 */
+    uint32_t cancelled;
+    uint32_t n_failures;
+    uint32_t is_demo;
+    struct weir_str gpus; /* comma-separated keys it holds or held last */
+    struct weir_str node;
+    int64_t submitted_wall_ms;
+    int64_t started_wall_ms;
+    int64_t ended_wall_ms;
+    int64_t not_before_wall_ms;
+};
+
+/* One task of it, from its first start on (a task that never started has no record). */
+struct weir_task_record {
+    uint64_t number;
+    uint32_t member;
+    uint32_t state; /* enum weir_task_state */
+    uint32_t attempt;
+    uint32_t stop_cause; /* enum weir_cause */
+    uint32_t end;        /* enum weir_end of the last attempt */
+    uint32_t cause;      /* enum weir_cause of the last change */
+    int32_t exit_status;
+    uint32_t n_failures;
+    uint64_t serial; /* of the attempt: identifies it to its shim */
+    uint64_t nonce;
+    uint32_t slot;
+    struct weir_str node;
+    struct weir_str grants; /* "KEY:mgpu:bytes:slots,…" of the attempt */
+    int64_t started_wall_ms;
+    int64_t started_mono_ms;
+    int64_t ended_wall_ms;
+    int64_t not_before_wall_ms;
+};
+
+/* A node or GPU that was taken out of use by hand. */
+struct weir_cordon_record {
+    uint32_t subject_kind; /* WEIR_SUBJECT_NODE or WEIR_SUBJECT_DEVICE */
+    uint32_t phase;       /* enum weir_node_phase: CORDONED or DRAINING; READY deletes the record */
+    struct weir_str name; /* node name or device UUID */
+    struct weir_str cause;
+};
+
+/* What happened. Append-only. */
+struct weir_event_record {
+    int64_t seq; /* given by the store */
+    int64_t wall_ms;
+    int64_t mono_ms;
+    const uint8_t *boot_id; /* 16 bytes */
+    struct weir_str actor;  /* "user:ana", "weir" */
+    struct weir_str kind;   /* "workload.started", "queue.configured"… */
+    struct weir_str cause;
+    struct weir_str subject; /* "workload/42", "gpu/GPU-…" */
+    struct weir_str before;
+    struct weir_str after;
+};
+
+struct weir_workload_filter {
+    bool all;              /* ended ones too */
+    struct weir_str queue; /* empty: any */
+    struct weir_str owner;
+    struct weir_str name;
+    int state;             /* enum weir_task_state, or -1: any */
+    uint64_t after_number; /* page: numbers above this */
+    uint32_t limit;
+};
+
+struct weir_store {
+    void *ctx;
+
+    /* Identity of the data directory, for keys (weir_key_of_number). */
+    uint64_t space;
+
+    int (*begin)(void *ctx, struct weir_err *err);
+    int (*commit)(void *ctx, struct weir_err *err);
+    void (*rollback)(void *ctx);
+
+    /* A number never given before. Part of the transaction. */
+    int (*next_number)(void *ctx, uint64_t *ret_number, struct weir_err *err);
+    int (*put_queue)(void *ctx, const struct weir_queue_record *queue, struct weir_err *err);
+    int (*delete_queue)(void *ctx, struct weir_str name, struct weir_err *err);
+    int (*add_workload)(void *ctx, const struct weir_workload_record *workload,
+                        struct weir_err *err);
+    /* Changes what may change: state, cause, attempt, exit_status, cancelled, n_failures, gpus,
+     * node, times. */
+    int (*update_workload)(void *ctx, const struct weir_workload_record *workload,
+                           struct weir_err *err);
+    int (*put_task)(void *ctx, const struct weir_task_record *task, struct weir_err *err);
+    int (*put_cordon)(void *ctx, const struct weir_cordon_record *cordon, struct weir_err *err);
+    int (*append_event)(void *ctx, const struct weir_event_record *event, struct weir_err *err);
+    /* Remembers that this key of this owner made this workload, with a digest of what was asked. */
+    int (*put_request)(void *ctx, struct weir_str owner, struct weir_str key,
+                       const uint8_t digest[16], uint64_t number, int64_t wall_ms,
+                       struct weir_err *err);
+    /* Deletes ended workloads (with tasks and requests) that ended before `wall_ms`, and events up
+     * to `event_seq`, at most `limit` of each. Numbers of deleted workloads go to the callback. */
+    int (*prune)(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
+                 void (*deleted)(void *arg, uint64_t number), void *arg, struct weir_err *err);
+
+    /* Reading. A callback that returns non-zero ends the walk, which then returns that value. */
+    int (*each_queue)(void *ctx, int (*each)(void *arg, const struct weir_queue_record *queue),
+                      void *arg, struct weir_err *err);
+    /* In order of number; with_spec says whether `spec` is filled. */
+    int (*each_workload)(void *ctx, const struct weir_workload_filter *filter, bool with_spec,
+                         int (*each)(void *arg, const struct weir_workload_record *workload),
+                         void *arg, struct weir_err *err);
+    /* In order of member. */
+    int (*each_task)(void *ctx, uint64_t number,
+                     int (*each)(void *arg, const struct weir_task_record *task), void *arg,
+                     struct weir_err *err);
+    int (*each_cordon)(void *ctx, int (*each)(void *arg, const struct weir_cordon_record *cordon),
+                       void *arg, struct weir_err *err);
+    /* With seq above `after`, in order, at most `limit`. */
+    int (*each_event)(void *ctx, int64_t after, uint32_t limit,
+                      int (*each)(void *arg, const struct weir_event_record *event), void *arg,
+                      struct weir_err *err);
+    /* One workload with its spec. WEIR_E_NOT_FOUND. */
+    int (*get_workload)(void *ctx, uint64_t number,
+                        int (*each)(void *arg, const struct weir_workload_record *workload),
+                        void *arg, struct weir_err *err);
+    /* WEIR_E_NOT_FOUND when the key is new. */
+    int (*get_request)(void *ctx, struct weir_str owner, struct weir_str key,
+                       uint8_t ret_digest[16], uint64_t *ret_number, struct weir_err *err);
+    int (*last_event)(void *ctx, int64_t *ret_seq, struct weir_err *err);
+};
+
+#endif
