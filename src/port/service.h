@@ -7,7 +7,6 @@
 
 #include "base/str.h"
 #include "base/tree.h"
-#include "core/sim/eta.h"
 #include "model/plan.h"
 #include "port/cluster.h"
 #include "port/store.h"
@@ -53,7 +52,8 @@ struct weir_service {
     const struct weir_store *(*store)(void *ctx);
     const struct weir_cluster *(*cluster)(void *ctx);
     /* Expected start from simulation. WEIR_E_NOT_FOUND if it does not wait. */
-    int (*eta)(void *ctx, uint64_t number, struct weir_eta *ret_eta, struct weir_err *err);
+    int (*eta)(void *ctx, uint64_t number, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
+               struct weir_err *err);
     bool (*is_ready)(void *ctx);
 
     /* ---- writing ---- */
