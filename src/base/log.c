@@ -100,7 +100,7 @@ void weir_log_write(struct weir_log_site *site, enum weir_log_level level, const
 {
     static const char *const names[WEIR_LOG_LEVEL_MAX] = {"error", "warn", "info", "debug"};
     struct weir_buf text = WEIR_BUF_INIT(LINE_BYTES_MAX);
-    struct weir_buf line = WEIR_BUF_INIT(LINE_BYTES_MAX * 4);
+    struct weir_buf line = WEIR_BUF_INIT((size_t)LINE_BYTES_MAX * 4);
     uint32_t suppressed = 0;
     ssize_t written = 0;
     va_list args;

@@ -153,7 +153,7 @@ int weir_duration_format(int64_t duration_ms, struct weir_buf *out)
     }
     if (duration_ms < WEIR_TIME_S)
         return weir_buf_printf(out, "%dms", (int)duration_ms);
-    if (duration_ms < 10 * WEIR_TIME_S)
+    if (s < 10)
         return weir_buf_printf(out, "%d.%ds", (int)s, (int)(duration_ms % 1000 / 100));
     if (s < 60)
         return weir_buf_printf(out, "%ds", (int)s);

@@ -1,4 +1,5 @@
-/* Runs a fuzz target over every file below the given folders: seeds and past crashes as ordinary tests. */
+/* Runs a fuzz target over every file below the given folders: seeds and past crashes as ordinary
+ * tests. */
 #include <ftw.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""./dev check: static checks, two builds, all tests. `./dev help` says how to call it; the last line is the sum.
+
+Stages are listed in stages(). Builds: build (gcc, release flags) and build-asan (clang, ASan and UBSan), both with
+warnings as errors; build-fuzz (clang, libFuzzer) with --full.
+"""
+
+import ast
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import sys
+
+import files
+import results
+from results import Counts
+from runner import Runner, Stage, command_stage, run_command
+
+ROOT = files.ROOT
+JOBS = os.cpu_count() or 1
+REQUIRE_SHARED = os.environ.get("WEIR_REQUIRE_SHARED") == "1"
+FUZZ_SECONDS = 20
+
+BUILDS = {
+    "build": ("gcc", ["-Dwerror=true"]),
+    "build-asan": (
+        "clang",
+        ["-Dwerror=true", "-Dbuildtype=debug", "-Db_sanitize=address,undefined", "-Db_lundef=false"],
+    ),
+    "build-fuzz": (
+        "clang",
+        ["-Dwerror=true", "-Dbuildtype=debugoptimized", "-Db_sanitize=address,undefined", "-Db_lundef=false",
+         "-Dfuzz=true"],
+    ),
+}
+SUITES = {"build": ["unit", "fault", "fuzz", "scenario", "e2e"], "build-asan": ["unit", "fault", "fuzz", "scenario"]}
+# Other suites (bench) are not for a check. Tests run beside a compiler here: their timeouts are doubled.
+TIMEOUT_FACTOR = 2
+
+SELF_TESTS = ["tools/check-layers", "tools/check-size", "tools/check-core-symbols", "tools/check-analyze",
+              "tools/dev/results.py"]
+# Places on somebody's machine. /home/user is the one that examples may use.
+MACHINE_PATH = re.compile(r"(?<![\w.~}$-])/(?:work|root|Users/\w+|home/(?!user\b)\w+)/[\w.]")
+
+
+# --- static checks ---------------------------------------------------------------------------------------------
+
+
+def over_files(command, kind):
+    """work() that runs the command over all files of a kind."""
+
+    def work():
+        names = files.files(kind)
+        if not names:
+            return Counts(1), ""
+        good, output = run_command([*command, *names], cwd=ROOT)
+        return (Counts(1), "") if good else (Counts(failed=1), output)
+
+    return work
+
+
+def check_python():
+    complaints = []
+    for name in files.files("python"):
+        try:
+            ast.parse((ROOT / name).read_text(encoding="utf-8"), name)
+        except (SyntaxError, UnicodeDecodeError) as problem:
+            complaints.append(f"{name}: {problem}")
+    return (Counts(failed=1), "\n".join(complaints)) if complaints else (Counts(1), "")
+
+
+def check_paths():
+    complaints = []
+    for name in files.files("text"):
+        text = (ROOT / name).read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), 1):
+            match = MACHINE_PATH.search(line) if name != "tools/dev/check.py" else None
+            if match or (str(ROOT) in line and str(ROOT) != "/"):
+                complaints.append(f"{name}:{number}: a path of one machine: {line.strip()[:100]}")
+    return (Counts(failed=1), "\n".join(complaints)) if complaints else (Counts(1), "")
+
+
+# --- builds ----------------------------------------------------------------------------------------------------
+
+
+def set_up(build):
+    """(whether it worked, output of meson where it did not). Warnings become errors in an older build folder too."""
+    compiler, options = BUILDS[build]
+    if not (ROOT / build / "build.ninja").exists():
+        return run_command(["meson", "setup", build, *options], cwd=ROOT, env={**os.environ, "CC": compiler})
+    known = json.loads((ROOT / build / "meson-info/intro-buildoptions.json").read_text(encoding="utf-8"))
+    if next(option["value"] for option in known if option["name"] == "werror"):
+        return True, ""
+    return run_command(["meson", "configure", build, "-Dwerror=true"], cwd=ROOT)
+
+
+def build_work(build, targets=None):
+    """work() that configures and builds. targets() names what to build when it is not all."""
+
+    def work():
+        good, output = set_up(build)
+        if good:
+            wanted = targets() if targets else []
+            good, output = run_command(["ninja", "-C", build, "--quiet", f"-j{JOBS}", *wanted], cwd=ROOT)
+        return (Counts(1), "") if good else (Counts(failed=1), output)
+
+    return work
+
+
+def introspect(build, what):
+    good, output = run_command(["meson", "introspect", f"--{what}", build], cwd=ROOT)
+    return json.loads(output) if good else []
+
+
+def fuzz_targets():
+    """{name: program} of the fuzzers."""
+    targets = introspect("build-fuzz", "targets")
+    return {
+        target["name"].removeprefix("fuzz-"): pathlib.Path(target["filename"][0])
+        for target in targets
+        if target["type"] == "executable" and target["name"].startswith("fuzz-")
+    }
+
+
+# --- tests -----------------------------------------------------------------------------------------------------
+
+
+def test_environment():
+    return {
+        **os.environ,
+        "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
+        "ASAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_summary=1:detect_stack_use_after_return=1",
+        "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_summary=1:print_stacktrace=1",
+    }
+
+
+def meson_test(build, base, arguments, log_name=None):
+    """One run of `meson test`: (Counts, output of what failed). base names its log."""
+    log = ROOT / build / f"meson-logs/{log_name or base}.json"
+    log.unlink(missing_ok=True)
+    command = ["meson", "test", "-C", build, "--no-rebuild", "--quiet", "--num-processes", str(JOBS),
+               "--logbase", base, *arguments]
+    good, output = run_command(command, cwd=ROOT, env=test_environment())
+    if not log.exists():
+        if "No suitable tests defined" in output:
+            return Counts(), ""
+        return Counts(failed=1), output
+    counts, text = results.read(log.read_text(encoding="utf-8"), REQUIRE_SHARED)
+    if not good and not counts.failed:
+        return counts + Counts(failed=1), output
+    return counts, text
+
+
+def suites_work(build, full):
+    """work() that runs the suites that belong to a build."""
+
+    def work():
+        arguments = ["--timeout-multiplier", str(TIMEOUT_FACTOR)]
+        arguments += [word for suite in SUITES[build] for word in ("--suite", suite)]
+        arguments += [] if full else ["--no-suite", "slow"]
+        return meson_test(build, f"check-{build}", arguments)
+
+    return work
+
+
+class Chosen:
+    """The tests that NAMEs of the command line pick, over both builds."""
+
+    def __init__(self, names):
+        self.names = names
+        self.matched = set()
+
+    def tests(self, build):
+        """{suite: [test]} of the tests whose suite/name holds one of the names."""
+        found = {}
+        for test in introspect(build, "tests"):
+            suites = [suite.split(":")[-1] for suite in test["suite"]]
+            suite = next((suite for suite in suites if suite in SUITES[build]), None)
+            hits = {name for name in self.names if suite and name in f"{suite}/{test['name']}"}
+            self.matched |= hits
+            if hits:
+                found.setdefault(suite, []).append(test["name"])
+        return found
+
+    def work(self, build):
+        def work():
+            total, texts = Counts(), []
+            for suite, tests in self.tests(build).items():
+                arguments = ["--timeout-multiplier", str(TIMEOUT_FACTOR), "--suite", suite, *tests]
+                counts, text = meson_test(build, f"check-{build}", arguments)
+                total += counts
+                texts.append(text)
+            return total, "\n".join(text for text in texts if text)
+
+        return work
+
+    def missed(self):
+        return [name for name in self.names if name not in self.matched]
+
+
+def valgrind_work():
+    wrapper = "valgrind --quiet --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite"
+    arguments = ["--suite", "unit", "--no-suite", "slow", "--timeout-multiplier", "20", "--wrapper", wrapper]
+    # meson puts the wrapper's name behind the base of the log.
+    counts, text = meson_test("build", "valgrind", arguments, "valgrind-valgrind")
+    return Counts(failed=1) if counts.failed else Counts(1), text
+
+
+def fuzz_one(name, program):
+    """(whether it found nothing, output). New inputs are kept in build-fuzz/corpus for the next run."""
+    source = ROOT / "tests/fuzz" / name
+    corpus, found = ROOT / "build-fuzz/corpus" / name, ROOT / "build-fuzz/found" / name
+    corpus.mkdir(parents=True, exist_ok=True)
+    found.mkdir(parents=True, exist_ok=True)
+    command = [str(program), f"-max_total_time={FUZZ_SECONDS}", "-timeout=10", "-rss_limit_mb=2048",
+               "-print_final_stats=1", f"-artifact_prefix={found}/", str(corpus)]
+    command += [str(source / part) for part in ("seeds", "crashes") if (source / part).is_dir()]
+    command += [f"-dict={path}" for path in source.glob("*.dict")]
+    return run_command(command, cwd=ROOT, env=test_environment())
+
+
+def fuzz_work():
+    """work() that gives each fuzzer its time, as many at once as there are cores."""
+    targets = fuzz_targets()
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        done = dict(zip(targets, pool.map(fuzz_one, targets.keys(), targets.values())))
+    counts, texts = Counts(), []
+    for name, (good, output) in done.items():
+        counts += Counts(1) if good else Counts(failed=1)
+        if not good:
+            texts.append(f"--- fuzz-{name}\n" + "\n".join(output.splitlines()[-results.LINES_SHOWN:]))
+    return counts, "\n".join(texts)
+
+
+# --- what there is, and what of it to run ----------------------------------------------------------------------
+
+
+def stages(full):
+    python = sys.executable
+    found = [
+        Stage("build", "gcc, release flags, warnings are errors", build_work("build"), heavy=True),
+        Stage("build-asan", "clang, ASan and UBSan, warnings are errors", build_work("build-asan"), heavy=True),
+        Stage("format", ".clang-format", over_files(["clang-format", "--dry-run", "-Werror"], "c")),
+        Stage("layers", "includes point down", command_stage(["tools/check-layers"], cwd=ROOT)),
+        Stage("size", "caps on files and functions", command_stage(["tools/check-size"], cwd=ROOT)),
+        Stage("spelling", "codespell", over_files(["codespell", "-I", "tools/codespell-ignore.txt"], "text")),
+        Stage("shell", "shellcheck", over_files(["shellcheck", "-x"], "shell")),
+        Stage("python", "scripts compile", check_python),
+        Stage("paths", "no path of one machine in the tree", check_paths),
+        Stage("tools", "the checks can fail",
+              command_stage(*[[python, tool, "--self-test"] for tool in SELF_TESTS], cwd=ROOT)),
+        Stage("symbols", "core asks for nothing impure", command_stage(["tools/check-core-symbols"], cwd=ROOT),
+              ["build"]),
+        Stage("test", "all suites, gcc", suites_work("build", full), ["build"], heavy=True),
+        Stage("test-asan", "unit, fault, fuzz and scenario suites, sanitizers", suites_work("build-asan", full),
+              ["build-asan"], heavy=True),
+        Stage("analyzer", "gcc -fanalyzer", command_stage(["tools/check-analyze", "gcc", "build"], cwd=ROOT), ["build"],
+              heavy=True),
+        Stage("tidy", ".clang-tidy", command_stage(["tools/check-analyze", "clang-tidy", "build-asan"], cwd=ROOT),
+              ["build-asan"], heavy=True),
+    ]
+    if full:
+        found += [
+            Stage("valgrind", "unit tests, gcc", valgrind_work, ["build"], heavy=True),
+            Stage("build-fuzz", "clang, libFuzzer", build_work("build-fuzz", fuzz_programs), heavy=True),
+            Stage("fuzz", f"each fuzzer for {FUZZ_SECONDS} s", fuzz_work, ["build-fuzz"], heavy=True),
+        ]
+    return found
+
+
+def fuzz_programs():
+    return [str(path.relative_to(ROOT / "build-fuzz")) for path in fuzz_targets().values()]
+
+
+def with_needs(wanted, known):
+    """The wanted stages and what they need, in the order of known."""
+    names = set(wanted)
+    for stage in reversed(known):
+        if stage.name in names:
+            names.update(stage.needs)
+    return [stage for stage in known if stage.name in names]
+
+
+def choose(names, known):
+    """The stages to run for the NAMEs of the command line, and the choice of tests among them."""
+    wanted = [stage.name for stage in known if not names or any(name in stage.name for name in names)]
+    chosen = Chosen([name for name in names if not any(name in stage.name for stage in known)])
+    if chosen.names:
+        known = [stage for stage in known if stage.name not in ("test", "test-asan")]
+        known += [
+            Stage("test", "", chosen.work("build"), ["build"], heavy=True),
+            Stage("test-asan", "", chosen.work("build-asan"), ["build-asan"], heavy=True),
+        ]
+        wanted += ["test", "test-asan"]
+    return with_needs(wanted, known), chosen
+
+
+def main(arguments):
+    options = [word for word in arguments if word.startswith("-")]
+    names = [word for word in arguments if not word.startswith("-")]
+    unknown = set(options) - {"--full", "--list"}
+    if unknown:
+        print(f"dev: check has no option {sorted(unknown)[0]}; there are --full and --list", file=sys.stderr)
+        return 2
+    known = stages("--full" in options)
+    if "--list" in options:
+        for stage in known:
+            print(f"{stage.name:<14} {stage.about}")
+        return 0
+    picked, chosen = choose(names, known)
+    total = Runner(picked).run()
+    if chosen.missed() and not total.failed:
+        print(f"no stage and no test is called like {' or '.join(chosen.missed())}")
+        total += Counts(failed=1)
+    print(total)
+    return 1 if total.failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
