@@ -153,7 +153,6 @@ char *weir_str_dup(struct weir_str s, struct weir_arena *arena)
     return weir_arena_strndup(arena, s.ptr, s.len);
 }
 
-/* Length of the UTF-8 sequence at p (1 to 4), or 0 if it is not one. */
 static size_t utf8_sequence(const unsigned char *p, size_t left)
 {
     size_t n;
@@ -182,6 +181,11 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
     if (n == 4 && (code < 0x10000 || code > 0x10FFFF))
         return 0;
     return n;
+}
+
+size_t weir_str_utf8_length(struct weir_str s)
+{
+    return s.len > 0 ? utf8_sequence((const unsigned char *)s.ptr, s.len) : 0;
 }
 
 bool weir_str_is_utf8(struct weir_str s)

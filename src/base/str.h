@@ -40,6 +40,8 @@ bool weir_str_to_i64(struct weir_str s, int64_t *ret_value);
 /* NUL-terminated copy in the arena; NULL when memory is short. */
 char *weir_str_dup(struct weir_str s, struct weir_arena *arena);
 bool weir_str_is_utf8(struct weir_str s); /* RFC 3629: no surrogates, no overlong forms */
+/* Length of the UTF-8 sequence at the start of s (1 to 4), or 0 if it is not one or s is empty. */
+size_t weir_str_utf8_length(struct weir_str s);
 /* The time taken depends on the lengths only, never on the content: for secrets. */
 bool weir_str_eq_constant_time(struct weir_str a, struct weir_str b);
 /* Edit distance with transposition (optimal string alignment); at most `limit`, else limit + 1.
