@@ -948,6 +948,17 @@ int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_s
     return set_state(edit, task, row, state);
 }
 
+int weir_edit_task_end(struct weir_edit *edit, uint32_t task, enum weir_task_state state)
+{
+    struct weir_task *row = touch(edit, WEIR_TABLE_TASKS, task);
+
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    if (row->state != WEIR_TASK_QUEUED || !weir_task_state_is_final(state))
+        return WEIR_E_INVALID;
+    return set_state(edit, task, row, state);
+}
+
 /* ---- the rest ---- */
 
 int weir_edit_add_signal(struct weir_edit *edit, const struct weir_key *key,

@@ -15,14 +15,14 @@
 struct weir_buf;
 struct weir_err;
 
-struct weir_attempt_ref {
+struct weir_cluster_ref {
     uint64_t serial; /* > 0 */
     uint64_t nonce;
     uint32_t slot;
 };
 
-struct weir_launch {
-    struct weir_attempt_ref ref;
+struct weir_cluster_launch {
+    struct weir_cluster_ref ref;
     uint64_t number; /* of the workload */
     uint32_t member;
     uint32_t attempt;
@@ -41,14 +41,14 @@ struct weir_launch {
     int64_t memory_max_bytes;    /* cgroup limit; 0: none */
 };
 
-enum weir_attempt_phase_seen {
+enum weir_cluster_phase {
     WEIR_SEEN_NOTHING, /* not begun; it may still begin */
     WEIR_SEEN_RUNNING,
     WEIR_SEEN_ENDED,
 };
 
-struct weir_attempt_facts {
-    uint32_t phase; /* enum weir_attempt_phase_seen */
+struct weir_cluster_facts {
+    uint32_t phase; /* enum weir_cluster_phase */
     uint32_t end;   /* enum weir_end, when ended */
     int32_t exit_status;
     uint32_t pid;          /* of the command, while running */
@@ -60,11 +60,11 @@ struct weir_attempt_facts {
     char detail[96]; /* for a start that failed: "exec: no such file or directory"; else empty */
 };
 
-enum weir_command {
-    WEIR_COMMAND_SIGNAL,     /* argument: signal number, to the command's process group */
-    WEIR_COMMAND_STOP,       /* SIGTERM to all, SIGKILL after the stop grace */
-    WEIR_COMMAND_CHECKPOINT, /* checkpoint signal, after its grace as STOP */
-    WEIR_COMMAND_KILL,
+enum weir_cluster_command {
+    WEIR_CLUSTER_SIGNAL,     /* argument: signal number, to the command's process group */
+    WEIR_CLUSTER_STOP,       /* SIGTERM to all, SIGKILL after the stop grace */
+    WEIR_CLUSTER_CHECKPOINT, /* checkpoint signal, after its grace as STOP */
+    WEIR_CLUSTER_KILL,
 };
 
 enum weir_stream { WEIR_STDOUT, WEIR_STDERR };
@@ -72,27 +72,29 @@ enum weir_stream { WEIR_STDOUT, WEIR_STDERR };
 struct weir_cluster {
     void *ctx;
     /* Fails only if it surely did not start (WEIR_E_NO_SPACE, WEIR_E_UNAVAILABLE…). */
-    int (*launch)(void *ctx, const struct weir_launch *launch, struct weir_err *err);
+    int (*launch)(void *ctx, const struct weir_cluster_launch *launch, struct weir_err *err);
     /* What is known now. An attempt whose supervisor died is ENDED with WEIR_END_LOST, and nothing
      * of it runs any more. WEIR_E_CORRUPT, WEIR_E_IO: cannot tell. */
-    int (*look)(void *ctx, const struct weir_attempt_ref *ref, struct weir_attempt_facts *ret_facts,
+    int (*look)(void *ctx, const struct weir_cluster_ref *ref, struct weir_cluster_facts *ret_facts,
                 struct weir_err *err);
     /* The same, and forbids a start from now on: NOTHING becomes ENDED with WEIR_END_NOT_STARTED.
      * For recovery. */
-    int (*settle)(void *ctx, const struct weir_attempt_ref *ref,
-                  struct weir_attempt_facts *ret_facts, struct weir_err *err);
-    int (*command)(void *ctx, const struct weir_attempt_ref *ref, enum weir_command command,
+    int (*settle)(void *ctx, const struct weir_cluster_ref *ref,
+                  struct weir_cluster_facts *ret_facts, struct weir_err *err);
+    int (*command)(void *ctx, const struct weir_cluster_ref *ref, enum weir_cluster_command command,
                    int argument, struct weir_err *err);
     /* A file descriptor that becomes readable when attempts changed, and their serials. */
     int (*notice_fd)(void *ctx);
     int (*notices)(void *ctx, void (*each)(void *arg, uint64_t serial), void *arg,
                    struct weir_err *err);
     /* The slot's record is no longer needed: the end is stored. */
-    void (*release)(void *ctx, const struct weir_attempt_ref *ref);
+    void (*release)(void *ctx, const struct weir_cluster_ref *ref);
     /* A free slot number, and the lowest serial that may be used next. */
-    int (*new_ref)(void *ctx, struct weir_attempt_ref *ret_ref, struct weir_err *err);
-    /* Marks a slot as in use (after a restart). */
-    int (*adopt)(void *ctx, const struct weir_attempt_ref *ref, struct weir_err *err);
+    int (*new_ref)(void *ctx, struct weir_cluster_ref *ret_ref, struct weir_err *err);
+    /* Forgets which slots are in use, before all attempts are adopted anew. */
+    void (*forget)(void *ctx);
+    /* Marks a slot as in use. */
+    int (*adopt)(void *ctx, const struct weir_cluster_ref *ref, struct weir_err *err);
     /* Appends up to max bytes of a stream from `offset`. *ret_first is the oldest offset still
      * there; what lies before was rotated away. 0 bytes appended: nothing more now.
      * WEIR_E_NOT_FOUND: never wrote anything. */

@@ -1,0 +1,362 @@
+/* Builds the state from what is: devices, queues, live workloads, their tasks, cordons. */
+#include "app/resource.h"
+#include "app/server.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/tree.h"
+#include "fmt/json.h"
+
+#include <string.h>
+
+struct loading {
+    struct weir_server *server;
+    struct weir_err *err;
+    bool parents; /* second pass over the queues */
+};
+
+void weir_server_unload(struct weir_server *server)
+{
+    weir_world_unref(server->plan_world);
+    weir_world_unref(server->world);
+    server->plan_world = NULL;
+    server->world = NULL;
+    server->plan = (struct weir_plan){0};
+    server->edit = weir_edit_destroy(server->edit);
+    weir_vec_finish(&server->attempts);
+    weir_map_finish(&server->by_serial);
+}
+
+/* ---- queues ---- */
+
+static uint32_t find_queue(const struct weir_server *server, struct weir_str name)
+{
+    struct weir_key key;
+
+    weir_hash_key128(WEIR_STR("queue"), name, key.bytes);
+    return weir_edit_find(server->edit, WEIR_TABLE_QUEUES, &key);
+}
+
+static int load_queue(void *arg, const struct weir_queue_record *record)
+{
+    struct loading *loading = arg;
+    struct weir_edit *edit = loading->server->edit;
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_tree *spec;
+    struct weir_queue queue;
+    struct weir_str parent;
+    struct weir_key key;
+    uint32_t index;
+    int r = weir_json_read(record->spec, NULL, &arena, &spec, loading->err);
+
+    if (r < 0)
+        return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
+    if (loading->parents) {
+        parent = weir_resource_queue_parent(spec);
+        return parent.len == 0
+                   ? 0
+                   : weir_edit_move_queue(edit, find_queue(loading->server, record->name),
+                                          find_queue(loading->server, parent));
+    }
+    r = weir_resource_queue(spec, edit, &queue, loading->err);
+    if (r < 0)
+        return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
+    queue.created_wall_ms = record->created_wall_ms;
+    weir_hash_key128(WEIR_STR("queue"), record->name, key.bytes);
+    r = weir_edit_string(edit, record->name, &queue.name);
+    return r < 0 ? r : weir_edit_add_queue(edit, &key, &queue, &index);
+}
+
+/* ---- tasks ---- */
+
+/* A device that holds a running task but that the driver does not list: known, and not answering.
+ */
+static int add_lost_device(struct weir_server *server, const struct weir_key *key,
+                           struct weir_str uuid, uint32_t node, uint32_t *ret_index)
+{
+    struct weir_device like = {
+        .node = node,
+        .parent = WEIR_NONE,
+        .kind = WEIR_DEVICE_WHOLE,
+        .health = WEIR_DEVICE_LOST,
+        .mig_profile = WEIR_NONE,
+        .numa = WEIR_NONE,
+        .nvlink = WEIR_NONE,
+        .isolation = WEIR_ISOLATION_HARDWARE,
+        .max_sharers = 1,
+        .health_cause = WEIR_NONE,
+        .gpu_class = WEIR_RES_GPU,
+    };
+    int r = weir_edit_string(server->edit, uuid, &like.uuid);
+
+    if (r == 0)
+        r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
+    if (r == 0)
+        r = weir_edit_resource(server->edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/unknown"), 1000,
+                               &like.gpu_class);
+    return r < 0 ? r : weir_edit_add_device(server->edit, key, &like, ret_index);
+}
+
+static uint32_t find_node(struct weir_server *server, struct weir_str name)
+{
+    struct weir_key key;
+
+    weir_hash_key128(WEIR_STR("node"), name, key.bytes);
+    return weir_edit_find(server->edit, WEIR_TABLE_NODES, &key);
+}
+
+/* A node the driver no longer shows, because something still runs on it. */
+static int add_gone_node(struct weir_server *server, struct weir_str name, uint32_t *ret_index)
+{
+    struct weir_node like = {.phase = WEIR_NODE_GONE,
+                             .pool = WEIR_NONE,
+                             .labels = WEIR_NONE,
+                             .taints = WEIR_NONE,
+                             .phase_cause = WEIR_NONE};
+    struct weir_key key;
+    int r = weir_edit_string(server->edit, name, &like.name);
+
+    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
+        like.topology[i] = WEIR_NONE;
+    weir_hash_key128(WEIR_STR("node"), name, key.bytes);
+    return r < 0 ? r : weir_edit_add_node(server->edit, &key, &like, ret_index);
+}
+
+/* One "KEY:mgpu:bytes:slots". */
+static int parse_grant(struct weir_server *server, struct weir_str text, uint32_t node,
+                       struct weir_grant *ret_grant)
+{
+    struct weir_str part[4] = {{0}};
+    struct weir_key key;
+    int64_t slots;
+    int r;
+
+    *ret_grant = (struct weir_grant){0};
+    for (int i = 0; i < 4; i++)
+        if (!weir_str_split(&text, ':', &part[i]))
+            return WEIR_E_CORRUPT;
+    if (!weir_str_to_i64(part[1], &ret_grant->part_mgpu) ||
+        !weir_str_to_i64(part[2], &ret_grant->memory_bytes) || !weir_str_to_i64(part[3], &slots))
+        return WEIR_E_CORRUPT;
+    ret_grant->slots = (uint16_t)slots;
+    weir_hash_key128(WEIR_STR("gpu"), part[0], key.bytes);
+    ret_grant->device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+    if (ret_grant->device != WEIR_NONE)
+        return 0;
+    r = add_lost_device(server, &key, part[0], node, &ret_grant->device);
+    return r;
+}
+
+static int restore_holds(struct weir_server *server, uint32_t task,
+                         const struct weir_task_record *record, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_str rest = record->grants;
+    struct weir_str text;
+    struct weir_grant *grants;
+    uint32_t n = 0;
+    uint32_t n_max = 1;
+    uint32_t node = find_node(server, record->node);
+
+    for (size_t i = 0; i < rest.len; i++)
+        n_max += rest.ptr[i] == ',';
+    grants = weir_arena_new_n(&arena, struct weir_grant, n_max);
+    if (grants == NULL || (node == WEIR_NONE && add_gone_node(server, record->node, &node) < 0))
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a running task");
+    while (rest.len > 0 && weir_str_split(&rest, ',', &text)) {
+        int r = parse_grant(server, text, node, &grants[n++]);
+
+        if (r < 0)
+            return weir_error(err, r, "stored devices of workload %llu cannot be read",
+                              (unsigned long long)record->number);
+    }
+    if (weir_edit_task_start(server->edit, task, node, grants, n, record->started_wall_ms,
+                             record->started_mono_ms) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a running task");
+    return 0;
+}
+
+/* Between commit and launch lies an instant: an attempt that never began is kept from beginning
+ * now. */
+static int restore_attempt(struct weir_server *server, uint32_t task,
+                           const struct weir_task_record *record, struct weir_err *err)
+{
+    struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+    struct weir_cluster_ref ref = {record->serial, record->nonce, record->slot};
+    struct weir_cluster_facts facts = {0};
+
+    if (attempt == NULL ||
+        weir_map_set(&server->by_serial, weir_str_n((const char *)&ref.serial, sizeof(ref.serial)),
+                     task) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
+    *attempt = (struct weir_server_attempt){.ref = ref};
+    if (server->cluster.adopt(server->cluster.ctx, &ref, err) < 0 ||
+        server->cluster.settle(server->cluster.ctx, &ref, &facts, err) < 0)
+        return err != NULL ? err->code : WEIR_E_IO;
+    return 0; /* the first tick looks at every attempt */
+}
+
+struct task_loading {
+    struct weir_server *server;
+    struct weir_err *err;
+    uint32_t next_task; /* members come in order: so do the tasks */
+};
+
+static int load_task(void *arg, const struct weir_task_record *record)
+{
+    struct task_loading *loading = arg;
+    struct weir_server *server = loading->server;
+    const struct weir_world *state = weir_edit_view(server->edit);
+    struct weir_task *row;
+    uint32_t task;
+    int r = 0;
+
+    while (loading->next_task != WEIR_NONE &&
+           weir_world_task(state, loading->next_task)->member < record->member)
+        loading->next_task = weir_world_task(state, loading->next_task)->next_in_workload;
+    task = loading->next_task;
+    if (task == WEIR_NONE || weir_world_task(state, task)->member != record->member ||
+        record->state >= WEIR_TASK_STATE_MAX)
+        return weir_error(loading->err, WEIR_E_CORRUPT,
+                          "stored task %u of workload %llu is none of its", record->member,
+                          (unsigned long long)record->number);
+    row = weir_edit_task(server->edit, task);
+    if (row == NULL)
+        return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");
+    row->attempt = record->attempt;
+    row->exit_status = record->exit_status;
+    row->n_failures = record->n_failures;
+    row->not_before_wall_ms = record->not_before_wall_ms;
+    row->cause = record->cause;
+    if (weir_task_state_holds(record->state)) {
+        row->attempt--; /* starting counts it again */
+        r = restore_holds(server, task, record, loading->err);
+        if (r == 0 && record->state != WEIR_TASK_STARTING)
+            r = weir_edit_task_state(server->edit, task, (enum weir_task_state)record->state);
+        row->stop_cause = record->stop_cause;
+        row->cause = record->cause;
+        return r < 0 ? r : restore_attempt(server, task, record, loading->err);
+    }
+    row->started_wall_ms = record->started_wall_ms;
+    if (record->state == WEIR_TASK_QUEUED)
+        return 0;
+    /* Ended for good: through a state from which every end is legal. */
+    return weir_edit_task_end(server->edit, task, (enum weir_task_state)record->state);
+}
+
+/* ---- workloads ---- */
+
+static int load_workload(void *arg, const struct weir_workload_record *record)
+{
+    struct loading *loading = arg;
+    struct weir_server *server = loading->server;
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_tree *spec;
+    struct weir_resource_workload ask;
+    struct task_loading tasks = {server, loading->err, WEIR_NONE};
+    struct weir_key key = weir_key_of_number(server->store.space, record->number);
+    uint32_t index;
+    int r = weir_json_read(record->spec, NULL, &arena, &spec, loading->err);
+
+    if (r == 0)
+        r = weir_resource_workload(spec, &server->policy, server->edit, &ask, loading->err);
+    if (r < 0)
+        return weir_error_wrap(loading->err, "stored workload %llu",
+                               (unsigned long long)record->number);
+    ask.workload.number = record->number;
+    ask.workload.queue = find_queue(server, record->queue);
+    ask.workload.submitted_wall_ms = record->submitted_wall_ms;
+    ask.workload.cancelled = record->cancelled;
+    ask.workload.n_failures = record->n_failures;
+    ask.workload.not_before_wall_ms = record->not_before_wall_ms;
+    if (ask.workload.queue == WEIR_NONE)
+        return weir_error(loading->err, WEIR_E_CORRUPT, "stored workload %llu is in no queue",
+                          (unsigned long long)record->number);
+    r = weir_edit_string(server->edit, record->owner, &ask.workload.owner);
+    if (r == 0)
+        r = weir_edit_shape(server->edit, &ask.shape, &ask.role.shape);
+    if (r == 0)
+        r = weir_edit_add_workload(server->edit, &key, &ask.workload, &ask.role, 1, &index);
+    if (r < 0)
+        return weir_error(loading->err, r, "no memory for workload %llu",
+                          (unsigned long long)record->number);
+    tasks.next_task = weir_world_workload(weir_edit_view(server->edit), index)->first_task;
+    return server->store.each_task(server->store.ctx, record->number, load_task, &tasks,
+                                   loading->err);
+}
+
+static int load_cordon(void *arg, const struct weir_cordon_record *record)
+{
+    struct loading *loading = arg;
+    struct weir_server *server = loading->server;
+    struct weir_key key;
+    uint32_t index;
+
+    if (record->subject_kind == WEIR_SUBJECT_NODE) {
+        struct weir_node *node;
+
+        index = find_node(server, record->name);
+        node = index != WEIR_NONE ? weir_edit_node(server->edit, index) : NULL;
+        if (node == NULL)
+            return 0; /* not here any more; the cordon stays for when it comes back */
+        node->phase = record->phase;
+        return weir_edit_string(server->edit, record->cause, &node->phase_cause);
+    }
+    weir_hash_key128(WEIR_STR("gpu"), record->name, key.bytes);
+    index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+    if (index != WEIR_NONE) {
+        struct weir_device *device = weir_edit_device(server->edit, index);
+
+        if (device == NULL)
+            return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a cordon");
+        device->cordoned = 1;
+    }
+    return 0;
+}
+
+static int load_all(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_workload_filter live = {.state = -1};
+    struct loading loading = {server, err, false};
+    int r = weir_server_observe_devices(server, err);
+
+    if (r == 0)
+        r = server->store.each_queue(server->store.ctx, load_queue, &loading, err);
+    loading.parents = true;
+    if (r == 0)
+        r = server->store.each_queue(server->store.ctx, load_queue, &loading, err);
+    if (r == 0)
+        r = server->store.each_workload(server->store.ctx, &live, true, load_workload, &loading,
+                                        err);
+    if (r == 0)
+        r = server->store.each_cordon(server->store.ctx, load_cordon, &loading, err);
+    if (r == 0)
+        r = server->store.last_event(server->store.ctx, &server->last_seq, err);
+    return r;
+}
+
+int weir_server_load(struct weir_server *server, struct weir_err *err)
+{
+    int r;
+
+    weir_server_unload(server);
+    server->cluster.forget(server->cluster.ctx);
+    server->edit = weir_edit_create(server->boot_id);
+    if (server->edit == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the state");
+    r = load_all(server, err);
+    if (r == 0) {
+        server->world = weir_edit_seal(server->edit);
+        if (server->world == NULL)
+            r = weir_error(err, WEIR_E_NO_MEMORY, "no memory for the state");
+    }
+    if (r < 0) {
+        weir_server_unload(server);
+        return r;
+    }
+    weir_world_ref(server->world);
+    server->plan_world = server->world;
+    server->look_at_all = true;
+    server->dirty = true;
+    return 0;
+}

@@ -1,0 +1,306 @@
+#include "app/server.h"
+#include "base/bitset.h"
+#include "base/cleanup.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/units.h"
+
+#include <string.h>
+
+enum { SIMULATED_BYTES_DEFAULT_MIB = 2048 };
+
+struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, uint32_t task)
+{
+    static const struct weir_server_attempt none;
+
+    while (server->attempts.n <= task)
+        if (weir_vec_push(&server->attempts, none) < 0)
+            return NULL;
+    return &server->attempts.items[task];
+}
+
+/* ---- attempts ---- */
+
+/* A simulated driver is told which process uses the devices, as a real one would know by itself. */
+static void occupy(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt,
+                   uint32_t pid)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+
+    attempt->pid = pid;
+    if (server->gpu.occupy == NULL || attempt->is_occupying)
+        return;
+    attempt->is_occupying = 1;
+    for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
+        const struct weir_hold *hold = weir_world_hold(world, h);
+        const struct weir_device *device = weir_world_device(world, hold->device);
+        int64_t bytes =
+            hold->memory_bytes > 0 ? hold->memory_bytes : SIMULATED_BYTES_DEFAULT_MIB * WEIR_MIB;
+        struct weir_err err = WEIR_ERR_INIT;
+
+        if (server->gpu.occupy(server->gpu.ctx, weir_world_string(world, device->uuid), pid, bytes,
+                               &err) < 0)
+            weir_log_warn("gpu.occupy", "%s", err.text);
+        h = hold->next_of_task;
+    }
+}
+
+static void vacate(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+
+    if (server->gpu.vacate == NULL || !attempt->is_occupying)
+        return;
+    attempt->is_occupying = 0;
+    for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
+        const struct weir_hold *hold = weir_world_hold(world, h);
+        const struct weir_device *device = weir_world_device(world, hold->device);
+        struct weir_err err = WEIR_ERR_INIT;
+
+        if (server->gpu.vacate(server->gpu.ctx, weir_world_string(world, device->uuid),
+                               attempt->pid, &err) < 0)
+            weir_log_warn("gpu.vacate", "%s", err.text);
+        h = hold->next_of_task;
+    }
+}
+
+static int see_end(struct weir_server *server, uint32_t task,
+                   const struct weir_cluster_facts *facts, struct weir_err *err)
+{
+    struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+    struct weir_task *row;
+
+    if (attempt != NULL)
+        vacate(server, task, attempt);
+    row = weir_edit_task(server->edit, task);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
+    row->ended = facts->end;
+    row->exit_status = facts->exit_status;
+    server->dirty = true;
+    if (facts->detail[0] != '\0')
+        weir_log_warn("attempt.failed", "task %u: %s", task, facts->detail);
+    return 0;
+}
+
+int weir_server_see(struct weir_server *server, uint32_t task,
+                    const struct weir_cluster_facts *facts, struct weir_err *err)
+{
+    const struct weir_task *row = weir_world_task(weir_edit_view(server->edit), task);
+    struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+
+    if (!weir_task_state_holds(row->state) || row->ended != WEIR_END_NOT || attempt == NULL)
+        return 0;
+    if (facts->phase == WEIR_SEEN_ENDED)
+        return see_end(server, task, facts, err);
+    if (facts->phase != WEIR_SEEN_RUNNING)
+        return 0;
+    if (facts->pid != 0)
+        occupy(server, task, attempt, facts->pid);
+    if (row->state != WEIR_TASK_STARTING)
+        return 0;
+    server->dirty = true;
+    if (weir_edit_task_state(server->edit, task, WEIR_TASK_RUNNING) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
+    return 0;
+}
+
+static int look_at(struct weir_server *server, uint32_t task, struct weir_err *err)
+{
+    const struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+    struct weir_cluster_facts facts = {0};
+    struct weir_err cannot = WEIR_ERR_INIT;
+
+    if (attempt == NULL || attempt->ref.serial == 0)
+        return 0;
+    if (server->cluster.look(server->cluster.ctx, &attempt->ref, &facts, &cannot) < 0) {
+        weir_log_warn("attempt.look", "task %u: %s", task, cannot.text);
+        return 0; /* it is looked at again */
+    }
+    return weir_server_see(server, task, &facts, err);
+}
+
+struct noticed {
+    struct weir_server *server;
+    struct weir_err *err;
+    int result;
+};
+
+static void on_notice(void *arg, uint64_t serial)
+{
+    struct noticed *noticed = arg;
+    uint64_t task;
+
+    if (noticed->result == 0 &&
+        weir_map_get(&noticed->server->by_serial, weir_str_n((const char *)&serial, sizeof(serial)),
+                     &task))
+        noticed->result = look_at(noticed->server, (uint32_t)task, noticed->err);
+}
+
+int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err)
+{
+    struct noticed noticed = {server, err, 0};
+    const struct weir_table *tasks = &weir_edit_view(server->edit)->tables[WEIR_TABLE_TASKS];
+    int r = server->cluster.notices(server->cluster.ctx, on_notice, &noticed, err);
+
+    if (r == 0)
+        r = noticed.result;
+    for (uint32_t t = weir_table_next(tasks, 0); all && r == 0 && t != WEIR_NONE;
+         t = weir_table_next(tasks, t + 1)) {
+        const struct weir_task *row = weir_table_row(tasks, t);
+
+        if (weir_task_state_holds(row->state))
+            r = look_at(server, t, err);
+    }
+    return r;
+}
+
+/* ---- devices ---- */
+
+static int intern_device(struct weir_server *server, const struct weir_gpu_device *seen,
+                         struct weir_device *device, struct weir_err *err)
+{
+    char name[160];
+    int r;
+
+    snprintf(name, sizeof(name), "gpu/%.*s", WEIR_STR_ARG(weir_str_sub(seen->class, 0, 128)));
+    r = weir_edit_string(server->edit, weir_str_sub(seen->uuid, 0, 128), &device->uuid);
+    if (r == 0)
+        r = weir_edit_string(server->edit, weir_str_sub(seen->name, 0, 128), &device->model);
+    if (r == 0)
+        r = weir_edit_resource(server->edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name),
+                               WEIR_MGPU_PER_GPU, &device->gpu_class);
+    if (r < 0)
+        return weir_error(err, r, "cannot take in GPU '%.*s'", WEIR_STR_ARG(seen->uuid));
+    return 0;
+}
+
+static int node_of(struct weir_server *server, struct weir_str name, uint32_t *ret_node,
+                   struct weir_err *err)
+{
+    struct weir_key key;
+    struct weir_node like = {.phase = WEIR_NODE_READY};
+    int r;
+
+    weir_hash_key128(WEIR_STR("node"), name, key.bytes);
+    *ret_node = weir_edit_find(server->edit, WEIR_TABLE_NODES, &key);
+    if (*ret_node != WEIR_NONE)
+        return 0;
+    r = weir_edit_string(server->edit, weir_str_sub(name, 0, 128), &like.name);
+    if (r < 0)
+        return weir_error(err, r, "cannot take in node '%.*s'", WEIR_STR_ARG(name));
+    like.pool = WEIR_NONE;
+    like.labels = WEIR_NONE;
+    like.taints = WEIR_NONE;
+    like.phase_cause = WEIR_NONE;
+    like.rank = weir_edit_view(server->edit)->tables[WEIR_TABLE_NODES].n_rows;
+    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
+        like.topology[i] = WEIR_NONE;
+    like.topology[WEIR_TOPOLOGY_HOST] = like.name;
+    memcpy(like.boot_id, server->boot_id, sizeof(like.boot_id));
+    like.capacity.of[WEIR_RES_CPU] = (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
+    like.capacity.of[WEIR_RES_MEMORY] = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+    r = weir_edit_add_node(server->edit, &key, &like, ret_node);
+    return r < 0 ? weir_error(err, r, "cannot take in node '%.*s'", WEIR_STR_ARG(name)) : 0;
+}
+
+static int add_device(struct weir_server *server, const struct weir_key *key,
+                      const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    struct weir_str name = seen->node.len > 0 ? seen->node : weir_str(server->node_name);
+    struct weir_device like = {
+        .parent = WEIR_NONE,
+        .index = seen->index,
+        .kind = WEIR_DEVICE_WHOLE,
+        .health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY,
+        .binder = WEIR_BINDER_OURS,
+        .mig_profile = WEIR_NONE,
+        .numa = WEIR_NONE,
+        .nvlink = WEIR_NONE,
+        .isolation = WEIR_ISOLATION_HARDWARE,
+        .max_sharers = 1,
+        .memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes,
+        .health_cause = WEIR_NONE,
+    };
+    struct weir_node *node;
+    uint32_t index;
+    int r = intern_device(server, seen, &like, err);
+
+    if (r == 0)
+        r = node_of(server, name, &like.node, err);
+    if (r < 0)
+        return r;
+    r = weir_edit_add_device(server->edit, key, &like, &index);
+    node = r == 0 ? weir_edit_node(server->edit, like.node) : NULL;
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
+    node->capacity.of[WEIR_RES_GPU] += WEIR_MGPU_PER_GPU;
+    node->capacity.of[like.gpu_class] += WEIR_MGPU_PER_GPU;
+    server->dirty = true;
+    return 0;
+}
+
+static int set_health(struct weir_server *server, uint32_t index, enum weir_device_health health,
+                      struct weir_err *err)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    struct weir_device *row;
+
+    if (weir_world_device(world, index)->health == health)
+        return 0;
+    row = weir_edit_device(server->edit, index);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU's health");
+    row->health = health;
+    server->dirty = true;
+    if (health == WEIR_DEVICE_LOST)
+        weir_log_warn("gpu.lost", "%.*s does not answer",
+                      WEIR_STR_ARG(weir_world_string(world, row->uuid)));
+    return 0;
+}
+
+/* Devices that the driver no longer lists do not answer: they keep their holders. */
+static int mark_missing(struct weir_server *server, const struct weir_bitset *seen,
+                        struct weir_err *err)
+{
+    const struct weir_table *devices = &weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES];
+    int r = 0;
+
+    for (uint32_t i = weir_table_next(devices, 0); r == 0 && i != WEIR_NONE;
+         i = weir_table_next(devices, i + 1))
+        if (!weir_bitset_has(seen, i))
+            r = set_health(server, i, WEIR_DEVICE_LOST, err);
+    return r;
+}
+
+int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices;
+    struct weir_bitset known;
+    uint32_t n;
+    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+
+    if (r < 0)
+        return r;
+    if (weir_bitset_init(&known,
+                         weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows + n,
+                         &arena) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        struct weir_key key;
+        uint32_t index;
+
+        weir_hash_key128(WEIR_STR("gpu"), devices[i].uuid, key.bytes);
+        index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+        if (index == WEIR_NONE)
+            r = add_device(server, &key, &devices[i], err);
+        else
+            r = set_health(server, index,
+                           devices[i].is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY, err);
+        index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+        if (index != WEIR_NONE)
+            weir_bitset_add(&known, index);
+    }
+    return r < 0 ? r : mark_missing(server, &known, err);
+}

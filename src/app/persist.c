@@ -1,0 +1,323 @@
+/* The store is a projection of the world: every workload and task row that changed is written. */
+#include "app/server.h"
+#include "base/buf.h"
+
+#include <string.h>
+
+enum { GRANTS_BYTES_MAX = 64 * 1024 };
+
+enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload)
+{
+    const struct weir_workload *w = weir_world_workload(world, workload);
+    uint32_t n[WEIR_TASK_STATE_MAX] = {0};
+
+    for (uint32_t t = w->first_task; t != WEIR_NONE;) {
+        const struct weir_task *task = weir_world_task(world, t);
+
+        n[task->state]++;
+        t = task->next_in_workload;
+    }
+    if (w->n_done < w->n_tasks) {
+        if (n[WEIR_TASK_RUNNING] > 0)
+            return WEIR_TASK_RUNNING;
+        if (n[WEIR_TASK_STARTING] > 0)
+            return WEIR_TASK_STARTING;
+        return n[WEIR_TASK_STOPPING] > 0 ? WEIR_TASK_STOPPING : WEIR_TASK_QUEUED;
+    }
+    if (n[WEIR_TASK_FAILED] > 0)
+        return WEIR_TASK_FAILED;
+    if (n[WEIR_TASK_LOST] > 0)
+        return WEIR_TASK_LOST;
+    return n[WEIR_TASK_CANCELLED] > 0 ? WEIR_TASK_CANCELLED : WEIR_TASK_SUCCEEDED;
+}
+
+/* "KEY:mgpu:bytes:slots,…" of what the task holds in this version; with keys_only just "KEY,…". */
+static void put_grants(const struct weir_world *world, uint32_t task, bool keys_only,
+                       struct weir_buf *out)
+{
+    const struct weir_task *row = weir_world_task(world, task);
+
+    for (uint32_t h = row->first_hold; h != WEIR_NONE;) {
+        const struct weir_hold *hold = weir_world_hold(world, h);
+        const struct weir_device *device = weir_world_device(world, hold->device);
+
+        if (out->len > 0)
+            weir_buf_putc(out, ',');
+        weir_buf_str(out, weir_world_string(world, device->uuid));
+        if (!keys_only)
+            weir_buf_printf(out, ":%lld:%lld:%u", (long long)hold->part_mgpu,
+                            (long long)hold->memory_bytes, hold->slots);
+        h = hold->next_of_task;
+    }
+}
+
+/* The version in which the task still holds what it holds, or held last. */
+static const struct weir_world *holding_version(const struct weir_world *before,
+                                                const struct weir_world *after, uint32_t task)
+{
+    if (weir_world_task(after, task)->first_hold == WEIR_NONE &&
+        weir_table_is_live(&before->tables[WEIR_TABLE_TASKS], task))
+        return before;
+    return after;
+}
+
+static struct weir_str node_name(const struct weir_world *world, uint32_t node)
+{
+    return node == WEIR_NONE ? WEIR_STR("")
+                             : weir_world_string(world, weir_world_node(world, node)->name);
+}
+
+static int persist_task(struct weir_server *server, const struct weir_world *before,
+                        const struct weir_world *after, uint32_t index, struct weir_now now,
+                        struct weir_err *err)
+{
+    const struct weir_task *task = weir_world_task(after, index);
+    const struct weir_world *held = holding_version(before, after, index);
+    const struct weir_task *held_task = weir_world_task(held, index);
+    const struct weir_server_attempt *attempt = weir_server_attempt_of(server, index);
+    struct weir_buf grants = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
+    struct weir_task_record record;
+    int r;
+
+    if (task->attempt == 0 && task->state == WEIR_TASK_QUEUED)
+        return 0; /* never started: nothing to say that the workload does not */
+    if (attempt == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
+    put_grants(held, index, false, &grants);
+    record = (struct weir_task_record){
+        .number = weir_world_workload(after, task->workload)->number,
+        .member = task->member,
+        .state = task->state,
+        .attempt = task->attempt,
+        .stop_cause = task->stop_cause,
+        .end = task->ended,
+        .cause = task->cause,
+        .exit_status = task->exit_status,
+        .n_failures = task->n_failures,
+        .serial = attempt->ref.serial,
+        .nonce = attempt->ref.nonce,
+        .slot = attempt->ref.slot,
+        .node = node_name(held, held_task->node),
+        .grants = weir_buf_view(&grants),
+        .started_wall_ms = task->started_wall_ms,
+        .started_mono_ms = task->started_mono_ms,
+        .ended_wall_ms = weir_task_state_is_final(task->state) ? now.wall_ms : 0,
+        .not_before_wall_ms = task->not_before_wall_ms,
+    };
+    r = weir_buf_check(&grants, "the devices of a task", err);
+    if (r == 0)
+        r = server->store.put_task(server->store.ctx, &record, err);
+    weir_buf_finish(&grants);
+    return r;
+}
+
+/* What a workload's record takes from its tasks. */
+static void sum_up_tasks(const struct weir_world *before, const struct weir_world *after,
+                         const struct weir_workload *w, struct weir_workload_record *record,
+                         struct weir_buf *gpus)
+{
+    for (uint32_t t = w->first_task; t != WEIR_NONE;) {
+        const struct weir_task *task = weir_world_task(after, t);
+        const struct weir_world *held = holding_version(before, after, t);
+
+        if (task->attempt > record->attempt)
+            record->attempt = task->attempt;
+        if (record->exit_status == 0)
+            record->exit_status = task->exit_status;
+        if (task->started_wall_ms > 0 &&
+            (record->started_wall_ms == 0 || task->started_wall_ms < record->started_wall_ms))
+            record->started_wall_ms = task->started_wall_ms;
+        if (task->cause != WEIR_CAUSE_NONE &&
+            (record->cause == WEIR_CAUSE_NONE || task->exit_status != 0))
+            record->cause = task->cause;
+        if (task->not_before_wall_ms > record->not_before_wall_ms &&
+            task->state == WEIR_TASK_QUEUED)
+            record->not_before_wall_ms = task->not_before_wall_ms;
+        put_grants(held, t, true, gpus);
+        if (record->node.len == 0)
+            record->node = node_name(held, weir_world_task(held, t)->node);
+        t = task->next_in_workload;
+    }
+}
+
+static int persist_workload(struct weir_server *server, const struct weir_world *before,
+                            const struct weir_world *after, uint32_t index, struct weir_now now,
+                            struct weir_err *err)
+{
+    const struct weir_workload *w = weir_world_workload(after, index);
+    struct weir_buf gpus = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
+    struct weir_workload_record record = {
+        .number = w->number,
+        .state = weir_server_workload_state(after, index),
+        .cancelled = w->cancelled,
+        .n_failures = w->n_failures,
+        .not_before_wall_ms = w->not_before_wall_ms,
+    };
+    int r;
+
+    sum_up_tasks(before, after, w, &record, &gpus);
+    if (weir_task_state_is_final(record.state))
+        record.ended_wall_ms = now.wall_ms;
+    record.gpus = weir_buf_view(&gpus);
+    r = weir_buf_check(&gpus, "the devices of a workload", err);
+    if (r == 0)
+        r = server->store.update_workload(server->store.ctx, &record, err);
+    weir_buf_finish(&gpus);
+    return r;
+}
+
+static const char *event_kind(const struct weir_action *action)
+{
+    switch ((enum weir_action_kind)action->kind) {
+    case WEIR_ACTION_START:
+        return "workload.started";
+    case WEIR_ACTION_STOP:
+        return action->state != 0 ? "workload.ended" : "workload.stopping";
+    case WEIR_ACTION_EVICT:
+        return "workload.evicting";
+    case WEIR_ACTION_SETTLE:
+        return action->state == WEIR_TASK_QUEUED ? "workload.requeued" : "workload.ended";
+    case WEIR_ACTION_RESHAPE:
+    case WEIR_ACTION_SHARE:
+    case WEIR_ACTION_CORDON:
+    case WEIR_ACTION_DRAIN:
+    case WEIR_ACTION_REQUEST_NODE:
+    case WEIR_ACTION_SCALE:
+    case WEIR_ACTION_ROUTE:
+    case WEIR_ACTION_NOTIFY:
+    case WEIR_ACTION_KIND_MAX:
+        break;
+    }
+    return "plan.action";
+}
+
+static int write_action_event(struct weir_server *server, const struct weir_world *before,
+                              const struct weir_world *after, const struct weir_action *action,
+                              struct weir_err *err)
+{
+    const struct weir_task *was = weir_world_task(before, action->task);
+    const struct weir_task *is = weir_world_task(after, action->task);
+    const struct weir_workload *w = weir_world_workload(after, is->workload);
+    char subject[64];
+    struct weir_buf detail = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
+    int r;
+
+    if (w->n_tasks > 1)
+        snprintf(subject, sizeof(subject), "workload/%llu/%u", (unsigned long long)w->number,
+                 is->member);
+    else
+        snprintf(subject, sizeof(subject), "workload/%llu", (unsigned long long)w->number);
+    weir_buf_puts(&detail, weir_task_state_name((enum weir_task_state)is->state));
+    if (action->kind == WEIR_ACTION_START && action->n_grants > 0) {
+        weir_buf_puts(&detail, " on ");
+        weir_buf_str(&detail, node_name(after, is->node));
+    }
+    if (action->kind == WEIR_ACTION_SETTLE && is->exit_status != 0)
+        weir_buf_printf(&detail, " exit %d", is->exit_status);
+    r = weir_server_event(server, WEIR_STR("weir"), event_kind(action), weir_str(subject),
+                          weir_str(weir_cause_name((enum weir_cause)action->cause)),
+                          weir_str(weir_task_state_name((enum weir_task_state)was->state)),
+                          weir_buf_view(&detail), err);
+    weir_buf_finish(&detail);
+    return r;
+}
+
+static bool same_task(const struct weir_task *a, const struct weir_task *b)
+{
+    return a->state == b->state && a->attempt == b->attempt && a->stop_cause == b->stop_cause &&
+           a->cause == b->cause && a->exit_status == b->exit_status &&
+           a->n_failures == b->n_failures && a->not_before_wall_ms == b->not_before_wall_ms;
+}
+
+static bool same_workload(const struct weir_workload *a, const struct weir_workload *b)
+{
+    return a->n_waiting == b->n_waiting && a->n_running == b->n_running && a->n_done == b->n_done &&
+           a->cancelled == b->cancelled && a->n_failures == b->n_failures &&
+           a->not_before_wall_ms == b->not_before_wall_ms;
+}
+
+/* Whether the row says what it said in the version before, as far as the store knows it (links and
+ * gens aside). A row that was not there before came in with a record of its own. */
+static bool is_stored(const struct weir_world *base, const struct weir_world *list,
+                      enum weir_table_id id, uint32_t index)
+{
+    const struct weir_task *a;
+    const struct weir_task *b;
+
+    if (!weir_table_is_live(&base->tables[id], index))
+        return true;
+    if (id == WEIR_TABLE_WORKLOADS) {
+        const struct weir_workload *x = weir_world_workload(base, index);
+        const struct weir_workload *y = weir_world_workload(list, index);
+
+        return x->number != y->number || same_workload(x, y);
+    }
+    a = weir_world_task(base, index);
+    b = weir_world_task(list, index);
+    return a->workload != b->workload || a->member != b->member || same_task(a, b);
+}
+
+/* What changed of table `id` from `base` to `list`, as it is in `after`. */
+static int persist_changes(struct weir_server *server, const struct weir_world *base,
+                           const struct weir_world *list, const struct weir_world *before,
+                           const struct weir_world *after, enum weir_table_id id,
+                           struct weir_now now, struct weir_err *err)
+{
+    const struct weir_table *table = &list->tables[id];
+
+    for (uint32_t i = 0; i < table->n_changed; i++) {
+        uint32_t index = list->changes[table->changed_from + i];
+        int r;
+
+        if (!weir_table_is_live(&after->tables[id], index) || is_stored(base, list, id, index))
+            continue;
+        r = weir_server_begin(server, err);
+        if (r == 0)
+            r = id == WEIR_TABLE_TASKS ? persist_task(server, before, after, index, now, err)
+                                       : persist_workload(server, before, after, index, now, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+int weir_server_persist(struct weir_server *server, const struct weir_world *before,
+                        const struct weir_world *after, const struct weir_plan *plan,
+                        struct weir_now now, struct weir_err *err)
+{
+    static const enum weir_table_id ids[] = {WEIR_TABLE_WORKLOADS, WEIR_TABLE_TASKS};
+    int r = 0;
+
+    for (size_t i = 0; r == 0 && i < sizeof(ids) / sizeof(ids[0]); i++) {
+        r = persist_changes(server, server->world, before, before, after, ids[i], now, err);
+        if (r == 0)
+            r = persist_changes(server, before, after, before, after, ids[i], now, err);
+    }
+    for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
+        r = write_action_event(server, before, after, &plan->actions[i], err);
+    return r;
+}
+
+int weir_server_assign_attempts(struct weir_server *server, const struct weir_plan *plan,
+                                struct weir_err *err)
+{
+    for (uint32_t i = 0; i < plan->n_actions; i++) {
+        const struct weir_action *action = &plan->actions[i];
+        struct weir_server_attempt *attempt;
+        struct weir_cluster_ref ref;
+
+        if (action->kind != WEIR_ACTION_START)
+            continue;
+        attempt = weir_server_attempt_of(server, action->task);
+        if (attempt == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
+        if (server->cluster.new_ref(server->cluster.ctx, &ref, err) < 0)
+            return err != NULL ? err->code : WEIR_E_NO_MEMORY;
+        *attempt = (struct weir_server_attempt){.ref = ref};
+        if (weir_map_set(&server->by_serial,
+                         weir_str_n((const char *)&ref.serial, sizeof(ref.serial)),
+                         action->task) < 0)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
+    }
+    return 0;
+}

@@ -1,0 +1,152 @@
+/* reconcile.c — THE tick. Start reading weir here.
+ *
+ *   observe   what became of attempts and devices goes into the edit, beside what people asked for
+ * since the last tick decide    core/decide.h says what is to be done: the only place where
+ * anything is decided commit    all of it goes into the store in one transaction answer    whoever
+ * asked hears that it is done act       starts, stops and signals, in the plan's order
+ *
+ * Between ticks nothing is remembered but what can be read back: a crash at any line below loses
+ * nothing. Before the commit nobody was told and nothing was done; after it, load.c finds every
+ * start in the store and asks the attempt itself whether it began.
+ *
+ * The map: base/ and fmt/ know no GPUs. model/ holds the nouns. core/ decides, purely. port/ says
+ * what the outside must offer; edge/ offers it (nvml, local processes, sqlite, the HTTP API). app/
+ * wires them: load.c builds the state, observe.c sees, persist.c writes, act.c does, service.c
+ * takes requests, up.c starts it all. cmd/ is the command line. */
+#include "app/decision_log.h"
+#include "app/server.h"
+#include "base/log.h"
+#include "base/time.h"
+#include "core/apply.h"
+#include "core/decide.h"
+
+enum { RETRY_AFTER_FAILURE_MS = 1000 };
+
+/* Everybody who waits for this tick hears how it ended. */
+static void answer(struct weir_server *server, int result, const struct weir_err *err)
+{
+    struct dones dones = server->dones;
+
+    server->dones = (struct dones){0};
+    weir_vec_foreach (each, &dones)
+        each->done.fn(each->done.arg, result, each->outcome, err);
+    weir_vec_finish(&dones);
+}
+
+/* Nothing of this tick holds: the store is as it was before, so the state is built from it anew. */
+static int give_up(struct weir_server *server, int result, struct weir_err *err)
+{
+    struct weir_err reload = WEIR_ERR_INIT;
+
+    server->n_failed_ticks++;
+    if (server->in_transaction)
+        server->store.rollback(server->store.ctx);
+    server->in_transaction = false;
+    server->failed = 0;
+    answer(server, result, err);
+    server->retry_wall_ms = server->clock.now(server->clock.ctx).wall_ms + RETRY_AFTER_FAILURE_MS;
+    server->dirty = true;
+    if (weir_server_load(server, &reload) < 0)
+        weir_log_error("state.reload", "%s", reload.text);
+    return result;
+}
+
+static int commit(struct weir_server *server, struct weir_err *err)
+{
+    if (!server->in_transaction)
+        return 0;
+    server->in_transaction = false;
+    return server->store.commit(server->store.ctx, err);
+}
+
+/* Decides on `before`, makes the plan true in the edit, and writes it down. */
+static int decide(struct weir_server *server, const struct weir_world *before, struct weir_now now,
+                  struct weir_arena *arena, struct weir_plan *ret_plan,
+                  const struct weir_world **ret_after, struct weir_err *err)
+{
+    const struct weir_world *after;
+    int r = weir_decide(before, &server->policy, now, server->seed, NULL, arena, ret_plan, err);
+
+    if (r == 0)
+        r = weir_server_assign_attempts(server, ret_plan, err);
+    if (r == 0)
+        r = weir_plan_apply(ret_plan, now, server->edit, err);
+    if (r < 0)
+        return r;
+    after = weir_edit_seal(server->edit);
+    if (after == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the next version of the world");
+    r = weir_server_persist(server, before, after, ret_plan, now, err);
+    if (r == 0)
+        r = commit(server, err);
+    if (r < 0) {
+        weir_world_unref(after);
+        return r;
+    }
+    *ret_after = after;
+    return 0;
+}
+
+static void keep_plan(struct weir_server *server, const struct weir_world *before,
+                      const struct weir_world *after, const struct weir_plan *plan)
+{
+    weir_world_unref(server->plan_world);
+    weir_world_unref(server->world);
+    server->plan_world = before;
+    server->world = after;
+    server->plan = *plan;
+    server->plan_arena ^= 1;
+}
+
+int weir_server_tick(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_now now = server->clock.now(server->clock.ctx);
+    struct weir_arena *arena = &server->plan_arenas[server->plan_arena ^ 1];
+    const struct weir_world *before;
+    const struct weir_world *after;
+    struct weir_plan plan;
+    int r = server->failed;
+
+    server->dirty = false;
+    server->n_ticks++;
+    if (server->edit == NULL && weir_server_load(server, err) < 0) {
+        server->retry_wall_ms = now.wall_ms + RETRY_AFTER_FAILURE_MS;
+        return err->code;
+    }
+    if (r < 0) {
+        *err = server->failure;
+        return give_up(server, r, err);
+    }
+    r = weir_server_observe_attempts(server, server->look_at_all, err);
+    if (r < 0)
+        return give_up(server, r, err);
+    before = weir_edit_seal(server->edit);
+    if (before == NULL)
+        return give_up(server, weir_error(err, WEIR_E_NO_MEMORY, "no memory for a version"), err);
+    weir_arena_reset(arena);
+    r = decide(server, before, now, arena, &plan, &after, err);
+    if (r < 0) {
+        weir_world_unref(before);
+        return give_up(server, r, err);
+    }
+    server->retry_wall_ms = 0;
+    server->look_at_all = false;
+    if (server->log != NULL)
+        weir_decision_log_tick(server->log, before, &server->policy, now, server->seed, &plan);
+    keep_plan(server, before, after, &plan);
+    answer(server, 0, NULL);
+    weir_server_act(server, before, &server->plan);
+    r = weir_server_retire(server, &server->plan, err);
+    if (r < 0)
+        return give_up(server, r, err);
+    if (server->changed != NULL)
+        server->changed(server->changed_arg);
+    return 0;
+}
+
+int64_t weir_server_wake(const struct weir_server *server)
+{
+    if (server->retry_wall_ms > 0)
+        return server->retry_wall_ms;
+    return server->plan.wake_wall_ms > 0 ? server->plan.wake_wall_ms : WEIR_TIME_NEVER;
+}

@@ -1,0 +1,48 @@
+/* app/resource.h — resources as people write them (data/schema), and as rows of the world. */
+#ifndef WEIR_APP_RESOURCE_H
+#define WEIR_APP_RESOURCE_H
+
+#include "base/str.h"
+#include "model/policy.h"
+#include "model/world_edit.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct weir_arena;
+struct weir_err;
+struct weir_tree;
+
+enum weir_kind { WEIR_KIND_QUEUE, WEIR_KIND_WORKLOAD };
+
+enum { WEIR_NAME_MAX = 120 };
+
+/* Checks a document against the schema of its kind, and says which it is. Errors have line, column
+ * and field. */
+int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind,
+                        struct weir_err *err);
+/* metadata.name; empty if there is none. */
+struct weir_str weir_resource_name(const struct weir_tree *doc);
+/* The spec as compact JSON, in the arena. */
+int weir_resource_spec_json(const struct weir_tree *doc, struct weir_arena *arena,
+                            struct weir_str *ret_json, struct weir_err *err);
+
+/* A queue's row from its spec (parent is not set: see weir_resource_queue_parent). GPU classes are
+ * interned in `edit`. */
+int weir_resource_queue(const struct weir_tree *spec, struct weir_edit *edit,
+                        struct weir_queue *ret_queue, struct weir_err *err);
+struct weir_str weir_resource_queue_parent(const struct weir_tree *spec);
+
+/* What a workload asks for, from its spec. queue and owner are not set. */
+struct weir_resource_workload {
+    struct weir_workload workload;
+    struct weir_role role; /* its shape is not interned yet */
+    struct weir_shape shape;
+    struct weir_str queue;      /* "default" if none is named */
+    struct weir_str first_word; /* command[0] */
+};
+int weir_resource_workload(const struct weir_tree *spec, const struct weir_policy *policy,
+                           struct weir_edit *edit, struct weir_resource_workload *ret_ask,
+                           struct weir_err *err);
+
+#endif

@@ -1,0 +1,134 @@
+/* app/server.h — the control plane's state, for the files of app/ that make it up.
+ *
+ * The truth is in the store, in the attempts' records and in the devices. What is here is built
+ * from them (load.c) and may be thrown away and built again at any time; that is also what happens
+ * when a write to the store fails.
+ *
+ * A change takes one road: it is made in `edit` and written into the open transaction; the tick
+ * (reconcile.c) decides on it, commits everything, and only then answers whoever asked and acts. */
+#ifndef WEIR_APP_SERVER_H
+#define WEIR_APP_SERVER_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "model/plan.h"
+#include "model/policy.h"
+#include "model/world_edit.h"
+#include "port/clock.h"
+#include "port/cluster.h"
+#include "port/gpu.h"
+#include "port/service.h"
+#include "port/store.h"
+
+struct weir_decision_log;
+
+/* The running attempt of a task, by the task's index. serial 0: none. */
+struct weir_server_attempt {
+    struct weir_cluster_ref ref;
+    uint32_t pid;          /* of the command, once seen */
+    uint32_t is_occupying; /* the simulated devices were told */
+};
+
+struct weir_server_done {
+    struct weir_done done;
+    uint64_t outcome;
+};
+
+struct weir_server {
+    /* ports and settings, set before weir_server_load() */
+    struct weir_store store;
+    struct weir_cluster cluster;
+    struct weir_gpu_port gpu;
+    struct weir_clock clock;
+    struct weir_policy policy;
+    struct weir_decision_log *log; /* NULL: none */
+    uint8_t boot_id[16];
+    uint32_t uid;               /* the server's own; 0 may run jobs as other users */
+    char node_name[64];         /* of this machine, where the driver names none */
+    int64_t output_max_bytes;   /* per stream, where the job names none */
+    int64_t keep_ended_ms;      /* how long ended workloads stay in the store */
+    void (*changed)(void *arg); /* after every tick that changed something; may be NULL */
+    void *changed_arg;
+    uint64_t seed;
+
+    /* state */
+    struct weir_edit *edit;
+    const struct weir_world *world;      /* newest sealed version */
+    const struct weir_world *plan_world; /* what `plan` was decided on */
+    struct weir_plan plan;
+    struct weir_arena plan_arenas[2]; /* of the plan, and of the one before */
+    uint32_t plan_arena;
+    struct attempts weir_vec(struct weir_server_attempt) attempts;
+    struct weir_map by_serial; /* 8 bytes of serial → task */
+    int64_t last_seq;          /* newest event in the store */
+
+    /* the tick under way */
+    bool in_transaction;
+    int failed; /* 0, or why the transaction cannot be committed */
+    struct weir_err failure;
+    struct dones weir_vec(struct weir_server_done) dones;
+    bool look_at_all; /* the next tick looks at every attempt, not only at those that gave notice */
+    bool dirty;       /* something may have changed: a tick is due */
+    int64_t retry_wall_ms; /* after a failed commit: not before; 0: none */
+    uint64_t n_ticks;
+    uint64_t n_failed_ticks;
+};
+
+/* ---- load.c ---- */
+/* Builds the state from store, attempts and devices. On failure the server has no state and load
+ * must be tried again. */
+int weir_server_load(struct weir_server *server, struct weir_err *err);
+void weir_server_unload(struct weir_server *server);
+
+/* ---- reconcile.c ---- */
+/* One tick: observe, decide, commit, answer, act. An error says that nothing was done (the askers
+ * were told). */
+int weir_server_tick(struct weir_server *server, struct weir_err *err);
+/* When to tick even if nothing happens, as wall ms. */
+int64_t weir_server_wake(const struct weir_server *server);
+
+/* ---- transaction.c ---- */
+/* Opens the tick's transaction if it is not open. Fails if it has failed before. */
+int weir_server_begin(struct weir_server *server, struct weir_err *err);
+/* The transaction cannot be committed any more. Returns result. */
+int weir_server_fail(struct weir_server *server, int result, const struct weir_err *err);
+int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome);
+int weir_server_event(struct weir_server *server, struct weir_str actor, const char *kind,
+                      struct weir_str subject, struct weir_str cause, struct weir_str before,
+                      struct weir_str after, struct weir_err *err);
+
+/* ---- observe.c ---- */
+/* Marks ended and running attempts that gave notice (all: looks at every one). */
+int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
+/* Reads the devices; adds, updates, marks lost. */
+int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
+/* Takes over what was seen of a task's attempt. */
+int weir_server_see(struct weir_server *server, uint32_t task,
+                    const struct weir_cluster_facts *facts, struct weir_err *err);
+struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server,
+                                                   uint32_t task); /* NULL: no memory */
+
+/* ---- persist.c ---- */
+/* Writes what `before` → `after` and the plan changed into the transaction. */
+int weir_server_persist(struct weir_server *server, const struct weir_world *before,
+                        const struct weir_world *after, const struct weir_plan *plan,
+                        struct weir_now now, struct weir_err *err);
+/* Gives every START of the plan an attempt, before it is persisted. */
+int weir_server_assign_attempts(struct weir_server *server, const struct weir_plan *plan,
+                                struct weir_err *err);
+/* State of a workload from its tasks, as people see it. */
+enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload);
+
+/* ---- act.c ---- */
+void weir_server_act(struct weir_server *server, const struct weir_world *before,
+                     const struct weir_plan *plan);
+/* Ended workloads leave the world, settled attempts their slots. */
+int weir_server_retire(struct weir_server *server, const struct weir_plan *plan,
+                       struct weir_err *err);
+
+/* ---- service.c ---- */
+void weir_server_service(struct weir_server *server, struct weir_service *ret_service);
+
+#endif
