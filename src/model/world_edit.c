@@ -169,6 +169,7 @@ struct weir_edit *weir_edit_fork(const struct weir_world *world)
     memcpy(edit->state->boot_id, world->boot_id, sizeof(world->boot_id));
     for (int id = 0; id < WEIR_TABLE_MAX; id++) {
         edit->state->tables[id] = weir_table_share(&world->tables[id]);
+        edit->state->tables[id].changed_from = 0;
         edit->state->tables[id].n_changed = 0;
     }
     return edit;
@@ -207,12 +208,12 @@ static int list_changes(struct weir_edit *edit, struct weir_world *world)
     struct change_list *changes = &edit->changes;
     uint32_t n = 0;
 
-    world->changes = weir_mem_alloc((changes->n + 1) * sizeof(*world->changes));
+    if (changes->n == 0 || world->is_keyframe)
+        return 0;
+    world->changes = weir_mem_alloc(changes->n * sizeof(*world->changes));
     if (world->changes == NULL)
         return WEIR_E_NO_MEMORY;
     qsort(changes->items, changes->n, sizeof(changes->items[0]), compare_changes);
-    for (int id = 0; id < WEIR_TABLE_MAX; id++)
-        world->tables[id].n_changed = 0;
     for (size_t i = 0; i < changes->n; i++) {
         struct weir_table *table = &world->tables[changes->items[i] >> 32];
 
@@ -316,6 +317,7 @@ int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, str
     uint64_t known;
     uint32_t index;
     uint32_t string;
+    int r;
 
     if (weir_map_get(&edit->resources, name, &known)) {
         *ret_resource = (uint32_t)known;
@@ -323,8 +325,10 @@ int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, str
     }
     if (edit->state->tables[WEIR_TABLE_RESOURCES].n_rows >= WEIR_RESOURCE_MAX)
         return WEIR_E_TOO_LARGE;
-    if (weir_edit_string(edit, name, &string) < 0 ||
-        new_row(edit, WEIR_TABLE_RESOURCES, NULL, &index, &row) < 0 ||
+    r = weir_edit_string(edit, name, &string);
+    if (r < 0)
+        return r;
+    if (new_row(edit, WEIR_TABLE_RESOURCES, NULL, &index, &row) < 0 ||
         weir_map_set(&edit->resources, name, index) < 0)
         return WEIR_E_NO_MEMORY;
     row->kind = kind;
@@ -377,7 +381,8 @@ int weir_edit_add_device(struct weir_edit *edit, const struct weir_key *key,
 {
     struct weir_device *row;
     struct weir_node *node;
-    int r = new_row(edit, WEIR_TABLE_DEVICES, key, ret_index, &row);
+    uint32_t index;
+    int r = new_row(edit, WEIR_TABLE_DEVICES, key, &index, &row);
 
     if (r < 0)
         return r;
@@ -390,8 +395,57 @@ int weir_edit_add_device(struct weir_edit *edit, const struct weir_key *key,
     row->held_mgpu = 0;
     row->held_memory_bytes = 0;
     row->next_on_node = node->first_device;
-    node->first_device = *ret_index;
+    node->first_device = index;
     node->n_devices++;
+    *ret_index = index;
+    return 0;
+}
+
+/* A freed index is given out again: nothing may go on naming it. */
+static int forget_node(struct weir_edit *edit, uint32_t node)
+{
+    const struct weir_world *state = edit->state;
+
+    for (uint32_t i = weir_world_first(state, WEIR_TABLE_TASKS); i != WEIR_NONE;
+         i = weir_world_after(state, WEIR_TABLE_TASKS, i)) {
+        struct weir_task *task;
+
+        if (weir_world_task(state, i)->node != node)
+            continue;
+        task = touch(edit, WEIR_TABLE_TASKS, i);
+        if (task == NULL)
+            return WEIR_E_NO_MEMORY;
+        task->node = WEIR_NONE;
+    }
+    for (uint32_t i = weir_world_first(state, WEIR_TABLE_INTENTS); i != WEIR_NONE;
+         i = weir_world_after(state, WEIR_TABLE_INTENTS, i)) {
+        struct weir_intent *intent;
+
+        if (weir_world_intent(state, i)->node != node)
+            continue;
+        intent = touch(edit, WEIR_TABLE_INTENTS, i);
+        if (intent == NULL)
+            return WEIR_E_NO_MEMORY;
+        intent->node = WEIR_NONE;
+    }
+    return 0;
+}
+
+static int forget_device(struct weir_edit *edit, uint32_t device)
+{
+    const struct weir_world *state = edit->state;
+
+    for (uint32_t i = weir_world_first(state, WEIR_TABLE_INTENTS); i != WEIR_NONE;
+         i = weir_world_after(state, WEIR_TABLE_INTENTS, i)) {
+        struct weir_intent *intent;
+
+        if (weir_world_intent(state, i)->device != device)
+            continue;
+        intent = touch(edit, WEIR_TABLE_INTENTS, i);
+        if (intent == NULL)
+            return WEIR_E_NO_MEMORY;
+        intent->device = WEIR_NONE;
+    }
     return 0;
 }
 
@@ -401,38 +455,61 @@ int weir_edit_remove_node(struct weir_edit *edit, uint32_t index)
 
     if (node->first_device != WEIR_NONE || node->first_task != WEIR_NONE)
         return WEIR_E_INVALID;
+    if (forget_node(edit, index) < 0)
+        return WEIR_E_NO_MEMORY;
     return free_row(edit, WEIR_TABLE_NODES, index);
+}
+
+static bool has_instances(const struct weir_edit *edit, uint32_t device)
+{
+    const struct weir_device *row = peek(edit, WEIR_TABLE_DEVICES, device);
+    const struct weir_node *node = peek(edit, WEIR_TABLE_NODES, row->node);
+
+    for (uint32_t at = node->first_device; at != WEIR_NONE; at = row->next_on_node) {
+        row = peek(edit, WEIR_TABLE_DEVICES, at);
+        if (row->parent == device)
+            return true;
+    }
+    return false;
+}
+
+static int unlink_device(struct weir_edit *edit, uint32_t index)
+{
+    const struct weir_device *device = peek(edit, WEIR_TABLE_DEVICES, index);
+    uint32_t next = device->next_on_node;
+    struct weir_node *node = touch(edit, WEIR_TABLE_NODES, device->node);
+    struct weir_device *before;
+    uint32_t at;
+
+    if (node == NULL)
+        return WEIR_E_NO_MEMORY;
+    node->n_devices--;
+    if (node->first_device == index) {
+        node->first_device = next;
+        return 0;
+    }
+    for (at = node->first_device;;) {
+        const struct weir_device *row = peek(edit, WEIR_TABLE_DEVICES, at);
+
+        if (row->next_on_node == index)
+            break;
+        at = row->next_on_node;
+    }
+    before = touch(edit, WEIR_TABLE_DEVICES, at);
+    if (before == NULL)
+        return WEIR_E_NO_MEMORY;
+    before->next_on_node = next;
+    return 0;
 }
 
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index)
 {
     const struct weir_device *device = peek(edit, WEIR_TABLE_DEVICES, index);
-    struct weir_node *node;
 
-    if (device->first_hold != WEIR_NONE)
+    if (device->first_hold != WEIR_NONE || has_instances(edit, index))
         return WEIR_E_INVALID;
-    node = touch(edit, WEIR_TABLE_NODES, device->node);
-    if (node == NULL)
+    if (forget_device(edit, index) < 0 || unlink_device(edit, index) < 0)
         return WEIR_E_NO_MEMORY;
-    if (node->first_device == index) {
-        node->first_device = device->next_on_node;
-    } else {
-        uint32_t at = node->first_device;
-        struct weir_device *before;
-
-        for (;;) {
-            const struct weir_device *row = peek(edit, WEIR_TABLE_DEVICES, at);
-
-            if (row->next_on_node == index)
-                break;
-            at = row->next_on_node;
-        }
-        before = touch(edit, WEIR_TABLE_DEVICES, at);
-        if (before == NULL)
-            return WEIR_E_NO_MEMORY;
-        before->next_on_node = device->next_on_node;
-    }
-    node->n_devices--;
     return free_row(edit, WEIR_TABLE_DEVICES, index);
 }
 
@@ -487,6 +564,28 @@ static int unlink_queue(struct weir_edit *edit, uint32_t index)
     return 0;
 }
 
+static uint32_t root_of(const struct weir_edit *edit, uint32_t queue)
+{
+    for (;;) {
+        const struct weir_queue *row = peek(edit, WEIR_TABLE_QUEUES, queue);
+
+        if (row->parent == WEIR_NONE)
+            return queue;
+        queue = row->parent;
+    }
+}
+
+/* Whether the sums of a root can take these amounts (each at most WEIR_AMOUNT_MAX) as well. */
+static bool has_room(const struct weir_edit *edit, uint32_t root, const struct weir_amounts *more)
+{
+    const struct weir_queue *row = peek(edit, WEIR_TABLE_QUEUES, root);
+
+    for (int i = 0; i < WEIR_RESOURCE_MAX; i++)
+        if (more->of[i] > WEIR_AMOUNT_MAX - row->held.of[i] - row->wanted.of[i])
+            return false;
+    return true;
+}
+
 enum queue_sum { QUEUE_HELD, QUEUE_WANTED };
 
 /* Adds times × shape to a queue and all above it. */
@@ -502,6 +601,20 @@ static int add_to_queues(struct weir_edit *edit, uint32_t queue, enum queue_sum 
         sum = which == QUEUE_HELD ? &row->held : &row->wanted;
         for (uint32_t i = 0; i < shape->n_amounts; i++)
             sum->of[shape->amounts[i].resource] += shape->amounts[i].amount * times;
+        queue = row->parent;
+    }
+    return 0;
+}
+
+static int want(struct weir_edit *edit, uint32_t queue, const struct weir_amounts *more)
+{
+    while (queue != WEIR_NONE) {
+        struct weir_queue *row = touch(edit, WEIR_TABLE_QUEUES, queue);
+
+        if (row == NULL)
+            return WEIR_E_NO_MEMORY;
+        for (int i = 0; i < WEIR_RESOURCE_MAX; i++)
+            row->wanted.of[i] += more->of[i];
         queue = row->parent;
     }
     return 0;
@@ -528,12 +641,26 @@ static int carry_sums(struct weir_edit *edit, uint32_t queue, int64_t sign)
     return 0;
 }
 
+static bool has_workloads(const struct weir_edit *edit, uint32_t queue)
+{
+    const struct weir_queue *row;
+
+    if (queue == WEIR_NONE)
+        return false;
+    row = peek(edit, WEIR_TABLE_QUEUES, queue);
+    return row->first_workload != WEIR_NONE;
+}
+
 int weir_edit_add_queue(struct weir_edit *edit, const struct weir_key *key,
                         const struct weir_queue *like, uint32_t *ret_index)
 {
     struct weir_queue *row;
-    int r = new_row(edit, WEIR_TABLE_QUEUES, key, ret_index, &row);
+    uint32_t index;
+    int r;
 
+    if (has_workloads(edit, like->parent))
+        return WEIR_E_INVALID;
+    r = new_row(edit, WEIR_TABLE_QUEUES, key, &index, &row);
     if (r < 0)
         return r;
     copy_fields(row, like, sizeof(*like));
@@ -542,11 +669,21 @@ int weir_edit_add_queue(struct weir_edit *edit, const struct weir_key *key,
     row->n_workloads = 0;
     memset(&row->held, 0, sizeof(row->held));
     memset(&row->wanted, 0, sizeof(row->wanted));
-    return link_queue(edit, *ret_index, like->parent);
+    if (link_queue(edit, index, like->parent) < 0)
+        return WEIR_E_NO_MEMORY;
+    *ret_index = index;
+    return 0;
 }
 
 int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent)
 {
+    const struct weir_queue *moved = peek(edit, WEIR_TABLE_QUEUES, queue);
+    struct weir_amounts more;
+
+    if (moved->parent == parent)
+        return 0;
+    if (has_workloads(edit, parent))
+        return WEIR_E_INVALID;
     for (uint32_t at = parent; at != WEIR_NONE;) {
         const struct weir_queue *row = peek(edit, WEIR_TABLE_QUEUES, at);
 
@@ -554,6 +691,11 @@ int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent
             return WEIR_E_INVALID;
         at = row->parent;
     }
+    for (int i = 0; i < WEIR_RESOURCE_MAX; i++)
+        more.of[i] = moved->held.of[i] + moved->wanted.of[i];
+    if (parent != WEIR_NONE && root_of(edit, parent) != root_of(edit, queue) &&
+        !has_room(edit, root_of(edit, parent), &more))
+        return WEIR_E_TOO_LARGE;
     if (carry_sums(edit, queue, -1) < 0 || unlink_queue(edit, queue) < 0 ||
         link_queue(edit, queue, parent) < 0)
         return WEIR_E_NO_MEMORY;
@@ -625,26 +767,39 @@ static int add_roles(struct weir_edit *edit, uint32_t workload, const struct wei
     return 0;
 }
 
-int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
-                           const struct weir_workload *like, const struct weir_role *roles,
-                           uint32_t n_roles, uint32_t *ret_index)
+/* What all tasks of these roles want together. WEIR_E_TOO_LARGE beyond what the books can hold. */
+static int sum_roles(const struct weir_edit *edit, const struct weir_role *roles, uint32_t n_roles,
+                     struct weir_amounts *ret_sum, uint32_t *ret_n_tasks)
 {
-    struct weir_workload *row;
-    struct weir_queue *queue;
-    uint32_t first_role = WEIR_NONE;
-    uint32_t first_task = WEIR_NONE;
-    int r = new_row(edit, WEIR_TABLE_WORKLOADS, key, ret_index, &row);
+    struct weir_amounts sum = {0};
+    uint64_t n_tasks = 0;
 
-    if (r < 0)
-        return r;
-    copy_fields(row, like, sizeof(*like));
-    row->n_tasks = 0;
-    for (uint32_t i = 0; i < n_roles; i++)
-        row->n_tasks += roles[i].n_tasks;
-    row->n_waiting = row->n_tasks;
-    row->n_running = 0;
-    row->n_done = 0;
-    queue = touch(edit, WEIR_TABLE_QUEUES, like->queue);
+    for (uint32_t i = 0; i < n_roles; i++) {
+        const struct weir_shape *shape = peek(edit, WEIR_TABLE_SHAPES, roles[i].shape);
+
+        n_tasks += roles[i].n_tasks;
+        for (uint32_t k = 0; k < shape->n_amounts; k++) {
+            int64_t *to = &sum.of[shape->amounts[k].resource];
+            int64_t more;
+
+            if (__builtin_mul_overflow(shape->amounts[k].amount, (int64_t)roles[i].n_tasks,
+                                       &more) ||
+                more > WEIR_AMOUNT_MAX - *to)
+                return WEIR_E_TOO_LARGE;
+            *to += more;
+        }
+    }
+    if (n_tasks >= WEIR_NONE)
+        return WEIR_E_TOO_LARGE;
+    *ret_sum = sum;
+    *ret_n_tasks = (uint32_t)n_tasks;
+    return 0;
+}
+
+static int link_workload(struct weir_edit *edit, uint32_t index, struct weir_workload *row)
+{
+    struct weir_queue *queue = touch(edit, WEIR_TABLE_QUEUES, row->queue);
+
     if (queue == NULL)
         return WEIR_E_NO_MEMORY;
     row->prev_in_queue = WEIR_NONE;
@@ -654,22 +809,48 @@ int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
 
         if (next == NULL)
             return WEIR_E_NO_MEMORY;
-        next->prev_in_queue = *ret_index;
+        next->prev_in_queue = index;
     }
-    queue->first_workload = *ret_index;
+    queue->first_workload = index;
     queue->n_workloads++;
-    if (add_roles(edit, *ret_index, roles, n_roles, &first_role, &first_task) < 0)
+    return 0;
+}
+
+int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
+                           const struct weir_workload *like, const struct weir_role *roles,
+                           uint32_t n_roles, uint32_t *ret_index)
+{
+    const struct weir_queue *queue = peek(edit, WEIR_TABLE_QUEUES, like->queue);
+    struct weir_workload *row;
+    struct weir_amounts sum;
+    uint32_t index;
+    uint32_t n_tasks;
+    uint32_t first_role = WEIR_NONE;
+    uint32_t first_task = WEIR_NONE;
+    int r;
+
+    if (queue->first_child != WEIR_NONE)
+        return WEIR_E_INVALID;
+    r = sum_roles(edit, roles, n_roles, &sum, &n_tasks);
+    if (r < 0)
+        return r;
+    if (!has_room(edit, root_of(edit, like->queue), &sum))
+        return WEIR_E_TOO_LARGE;
+    r = new_row(edit, WEIR_TABLE_WORKLOADS, key, &index, &row);
+    if (r < 0)
+        return r;
+    copy_fields(row, like, sizeof(*like));
+    row->n_tasks = n_tasks;
+    row->n_waiting = n_tasks;
+    row->n_running = 0;
+    row->n_done = 0;
+    if (link_workload(edit, index, row) < 0 ||
+        add_roles(edit, index, roles, n_roles, &first_role, &first_task) < 0 ||
+        want(edit, like->queue, &sum) < 0)
         return WEIR_E_NO_MEMORY;
     row->first_role = first_role;
     row->first_task = first_task;
-    for (uint32_t role = first_role; role != WEIR_NONE;) {
-        const struct weir_role *each = peek(edit, WEIR_TABLE_ROLES, role);
-
-        if (add_to_queues(edit, like->queue, QUEUE_WANTED, shape_of_role(edit, role),
-                          each->n_tasks) < 0)
-            return WEIR_E_NO_MEMORY;
-        role = each->next_in_workload;
-    }
+    *ret_index = index;
     return 0;
 }
 
@@ -757,18 +938,17 @@ static const uint8_t legal[WEIR_TASK_STATE_MAX][WEIR_TASK_STATE_MAX] = {
                             [WEIR_TASK_LOST] = 1},
 };
 
-static int add_hold(struct weir_edit *edit, uint32_t task, const struct weir_grant *grant)
+static int add_hold(struct weir_edit *edit, uint32_t task, struct weir_task *holder,
+                    const struct weir_grant *grant)
 {
     struct weir_hold *hold;
     struct weir_device *device;
-    struct weir_task *holder;
     uint32_t index;
 
     if (new_row(edit, WEIR_TABLE_HOLDS, NULL, &index, &hold) < 0)
         return WEIR_E_NO_MEMORY;
     device = touch(edit, WEIR_TABLE_DEVICES, grant->device);
-    holder = touch(edit, WEIR_TABLE_TASKS, task);
-    if (device == NULL || holder == NULL)
+    if (device == NULL)
         return WEIR_E_NO_MEMORY;
     hold->device = grant->device;
     hold->task = task;
@@ -814,16 +994,17 @@ static int drop_holds(struct weir_edit *edit, struct weir_task *task)
 {
     while (task->first_hold != WEIR_NONE) {
         uint32_t index = task->first_hold;
-        const struct weir_hold *hold = peek(edit, WEIR_TABLE_HOLDS, index);
-        struct weir_device *device = touch(edit, WEIR_TABLE_DEVICES, hold->device);
+        /* A copy: unlinking a neighbour may replace the chunk it lies in. */
+        struct weir_hold hold = *(const struct weir_hold *)peek(edit, WEIR_TABLE_HOLDS, index);
+        struct weir_device *device = touch(edit, WEIR_TABLE_DEVICES, hold.device);
 
-        if (device == NULL || unlink_hold(edit, device, index, hold->next_of_device) < 0)
+        if (device == NULL || unlink_hold(edit, device, index, hold.next_of_device) < 0)
             return WEIR_E_NO_MEMORY;
         device->n_sharers--;
-        device->held_mgpu -= hold->part_mgpu;
-        device->held_memory_bytes -= hold->memory_bytes;
-        device->slots_used = (uint16_t)(device->slots_used & ~hold->slots);
-        task->first_hold = hold->next_of_task;
+        device->held_mgpu -= hold.part_mgpu;
+        device->held_memory_bytes -= hold.memory_bytes;
+        device->slots_used = (uint16_t)(device->slots_used & ~hold.slots);
+        task->first_hold = hold.next_of_task;
         if (free_row(edit, WEIR_TABLE_HOLDS, index) < 0)
             return WEIR_E_NO_MEMORY;
     }
@@ -895,30 +1076,44 @@ static int set_state(struct weir_edit *edit, uint32_t index, struct weir_task *t
                       add_to_node(edit, task->node, shape, held) < 0))
         return WEIR_E_NO_MEMORY;
     task->state = state;
-    if (held < 0) {
-        if (leave_node(edit, index, task) < 0 || drop_holds(edit, task) < 0)
-            return WEIR_E_NO_MEMORY;
-        task->stop_cause = 0;
-        task->ended = WEIR_END_NOT;
-        if (state == WEIR_TASK_QUEUED)
-            task->node = WEIR_NONE;
-    }
+    if (weir_task_state_holds(state))
+        return 0;
+    task->stop_cause = 0;
+    task->ended = WEIR_END_NOT;
+    if (held < 0 && (leave_node(edit, index, task) < 0 || drop_holds(edit, task) < 0))
+        return WEIR_E_NO_MEMORY;
+    if (state == WEIR_TASK_QUEUED)
+        task->node = WEIR_NONE;
     return 0;
+}
+
+static bool may_start(const struct weir_edit *edit, uint32_t task, uint32_t node,
+                      const struct weir_grant *grants, uint32_t n_grants)
+{
+    const struct weir_world *state = edit->state;
+
+    if (weir_world_task(state, task)->state != WEIR_TASK_QUEUED ||
+        !weir_table_is_live(&state->tables[WEIR_TABLE_NODES], node))
+        return false;
+    for (uint32_t i = 0; i < n_grants; i++)
+        if (!weir_table_is_live(&state->tables[WEIR_TABLE_DEVICES], grants[i].device) ||
+            weir_world_device(state, grants[i].device)->node != node)
+            return false;
+    return true;
 }
 
 int weir_edit_task_start(struct weir_edit *edit, uint32_t task, uint32_t node,
                          const struct weir_grant *grants, uint32_t n_grants, int64_t wall_ms,
                          int64_t mono_ms)
 {
-    struct weir_task *row = touch(edit, WEIR_TABLE_TASKS, task);
+    struct weir_task *row;
     struct weir_node *host;
 
-    if (row == NULL)
-        return WEIR_E_NO_MEMORY;
-    if (row->state != WEIR_TASK_QUEUED)
+    if (!may_start(edit, task, node, grants, n_grants))
         return WEIR_E_INVALID;
+    row = touch(edit, WEIR_TABLE_TASKS, task);
     host = touch(edit, WEIR_TABLE_NODES, node);
-    if (host == NULL)
+    if (row == NULL || host == NULL)
         return WEIR_E_NO_MEMORY;
     row->node = node;
     row->next_on_node = host->first_task;
@@ -929,9 +1124,8 @@ int weir_edit_task_start(struct weir_edit *edit, uint32_t task, uint32_t node,
     row->checkpoint_mono_ms = 0;
     /* From the last to the first, so that the list is in the order of the grants. */
     for (uint32_t i = n_grants; i-- > 0;)
-        if (add_hold(edit, task, &grants[i]) < 0)
+        if (add_hold(edit, task, row, &grants[i]) < 0)
             return WEIR_E_NO_MEMORY;
-    row = weir_table_edit(table_of(edit, WEIR_TABLE_TASKS), task, edit->state->epoch);
     return set_state(edit, task, row, WEIR_TASK_STARTING);
 }
 
