@@ -24,6 +24,21 @@ uint32_t weir_table_row_bytes(enum weir_table_id id)
     return row_bytes[id];
 }
 
+static const char *const table_names[WEIR_TABLE_MAX] = {
+    [WEIR_TABLE_RESOURCES] = "resources", [WEIR_TABLE_SHAPES] = "shapes",
+    [WEIR_TABLE_NODES] = "nodes",         [WEIR_TABLE_DEVICES] = "devices",
+    [WEIR_TABLE_HOLDS] = "holds",         [WEIR_TABLE_QUEUES] = "queues",
+    [WEIR_TABLE_WORKLOADS] = "workloads", [WEIR_TABLE_ROLES] = "roles",
+    [WEIR_TABLE_TASKS] = "tasks",         [WEIR_TABLE_SIGNALS] = "signals",
+    [WEIR_TABLE_INTENTS] = "intents",     [WEIR_TABLE_PRICES] = "prices",
+    [WEIR_TABLE_STRINGS] = "strings",     [WEIR_TABLE_SPANS] = "spans",
+};
+
+const char *weir_table_name(enum weir_table_id id)
+{
+    return id < WEIR_TABLE_MAX ? table_names[id] : "unknown";
+}
+
 /* A sealed world is const for its readers; only the count of references changes. */
 static struct weir_world *counted(const struct weir_world *world)
 {

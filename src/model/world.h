@@ -11,6 +11,9 @@
  *   - `_wall_ms` is wall time, `_mono_ms` counts within the boot named by the world; 0 in a time
  * means "not yet";
  *   - units are in the name; INT64_MAX in a limit means unbounded;
+ *   - amounts are 0 … WEIR_AMOUNT_MAX, and so are their sums over a table; times and durations are
+ *     0 … WEIR_MS_MAX: a few of them can be added without a thought of overflow;
+ *   - workloads are in queues without children only;
  *   - order never depends on indices or addresses: where an order is needed it is by `rank` or
  * time, then by key. */
 #ifndef WEIR_MODEL_WORLD_H
@@ -28,6 +31,9 @@ enum {
     WEIR_TOPOLOGY_LEVELS = 5,
     WEIR_SLOTS_MAX = 16, /* memory slices of one device (MIG: 8, 4 or 12) */
 };
+
+#define WEIR_AMOUNT_MAX ((int64_t)1 << 60)
+#define WEIR_MS_MAX     ((int64_t)1 << 53)
 
 /* ---- resources: what is counted
  * --------------------------------------------------------------------------------- */
@@ -336,7 +342,7 @@ struct weir_task {
     uint32_t member;  /* 0 … n_tasks-1 within the workload */
     uint32_t state;   /* enum weir_task_state */
     uint32_t attempt; /* 0 before the first start */
-    uint32_t node;
+    uint32_t node;    /* while it holds, and after its end as long as the node exists */
     uint32_t next_on_node;
     uint32_t first_hold;
     uint32_t stop_cause; /* enum weir_cause (plan.h) while stopping, else 0 */
@@ -519,6 +525,7 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
 
 uint32_t weir_world_n_resources(const struct weir_world *world);
 uint32_t weir_table_row_bytes(enum weir_table_id id);
+const char *weir_table_name(enum weir_table_id id); /* "tasks" */
 
 /* States in words, as the API spells them. */
 const char *weir_task_state_name(enum weir_task_state state);

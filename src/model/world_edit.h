@@ -3,7 +3,8 @@
  * An edit lives as long as its process needs a changing world. Changes go to the state at once;
  * weir_edit_seal() gives them out as an immutable version. Sums (held, wanted, n_running…) and
  * lists are kept here and nowhere else: rows got by weir_edit_node() and the like may be changed in
- * all fields but those marked "kept by world_edit", `row`, and the list links.
+ * all fields but those marked "kept by world_edit", `row`, the list links, and what says where a
+ * row belongs (node of a device, parent and queue, workload, role, node and state of a task).
  *
  * Every function that needs memory returns WEIR_E_NO_MEMORY and leaves the state consistent, but
  * the change may be half made: the caller throws the edit away and builds it anew from what is
@@ -64,9 +65,10 @@ int weir_edit_add_device(struct weir_edit *edit, const struct weir_key *key,
                          uint32_t *ret_index); /* node must be set */
 int weir_edit_add_queue(struct weir_edit *edit, const struct weir_key *key,
                         const struct weir_queue *like,
-                        uint32_t *ret_index); /* parent or WEIR_NONE */
+                        uint32_t *ret_index); /* parent: without workloads, or WEIR_NONE */
 /* With one role per shape and all its tasks, queued. members number from 0 over the roles in their
- * order. */
+ * order. WEIR_E_INVALID if the queue has children, WEIR_E_TOO_LARGE if the sums of its root would
+ * pass WEIR_AMOUNT_MAX. */
 int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
                            const struct weir_workload *like, const struct weir_role *roles,
                            uint32_t n_roles, uint32_t *ret_index);
@@ -87,11 +89,12 @@ struct weir_signal *weir_edit_signal(struct weir_edit *edit, uint32_t index);
 struct weir_intent *weir_edit_intent(struct weir_edit *edit, uint32_t index);
 
 /* Moves a queue under another parent (WEIR_NONE: a root). WEIR_E_INVALID if that would close a
- * circle. */
+ * circle or the parent has workloads, WEIR_E_TOO_LARGE as in weir_edit_add_workload(). */
 int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent);
 
-/* Removal. A node with devices, a device with holds, a queue with children or workloads:
- * WEIR_E_INVALID. Removing a workload removes its roles, tasks and holds. */
+/* Removal. A node with devices, a device with holds or instances, a queue with children or
+ * workloads: WEIR_E_INVALID. Removing a workload removes its roles, tasks and holds. Ended tasks
+ * and intents that named a removed node or device name WEIR_NONE then. */
 int weir_edit_remove_node(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_queue(struct weir_edit *edit, uint32_t index);
@@ -100,7 +103,9 @@ int weir_edit_remove_plain(struct weir_edit *edit, enum weir_table_id table,
                            uint32_t index); /* signals, intents, prices */
 
 /* ---- what happens to tasks: all sums and holds follow ---- */
-/* QUEUED → STARTING on a node with these parts of devices; attempt grows by one. */
+/* QUEUED → STARTING on a node with these parts of its devices; attempt grows by one.
+ * WEIR_E_INVALID, and nothing changed, if the task is not queued or node or devices are not there;
+ * that the parts are free is the caller's promise. */
 int weir_edit_task_start(struct weir_edit *edit, uint32_t task, uint32_t node,
                          const struct weir_grant *grants, uint32_t n_grants, int64_t wall_ms,
                          int64_t mono_ms);
