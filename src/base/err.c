@@ -27,7 +27,8 @@ static const struct {
     {WEIR_E_UNAUTHENTICATED, "unauthenticated"},
 };
 
-/* vsnprintf that never leaves half a UTF-8 sequence at the end. Returns the length written. */
+/* vsnprintf that never leaves half a UTF-8 sequence at the end, and makes one line of what it
+ * writes: subjects are quoted from input that may hold anything. Returns the length written. */
 __attribute__((format(printf, 3, 0))) static size_t format_capped(char *out, size_t size,
                                                                   const char *format, va_list args)
 {
@@ -38,6 +39,9 @@ __attribute__((format(printf, 3, 0))) static size_t format_capped(char *out, siz
         out[0] = '\0';
         return 0;
     }
+    for (char *c = out; *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7F)
+            *c = '?';
     if ((size_t)n < size)
         return (size_t)n;
     len = size - 1;

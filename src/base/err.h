@@ -3,7 +3,8 @@
  * A function that can fail returns int: 0 or more on success, a negative WEIR_E_* code on failure.
  * It takes a `struct weir_err *err` last (NULL: the caller wants only the code) and leaves its
  * ret_… outputs untouched on failure. Messages: lower case, no full stop, say what failed first,
- * quote the subject. The hint says what to do next. Only app/ and cmd/ print errors. */
+ * quote the subject. The hint says what to do next. Control characters become '?'. Only app/ and
+ * cmd/ print errors. */
 #ifndef WEIR_BASE_ERR_H
 #define WEIR_BASE_ERR_H
 

@@ -274,3 +274,33 @@ ptrdiff_t weir_str_nearest(struct weir_str s, const struct weir_str *candidates,
     }
     return at;
 }
+
+const char *weir_str_show(struct weir_str s, char ret_text[WEIR_STR_SHOW_MAX])
+{
+    static const char cut[] = "...";
+    size_t room = WEIR_STR_SHOW_MAX - sizeof(cut);
+    size_t at = 0;
+    size_t n = 0;
+
+    while (at < s.len) {
+        const unsigned char *p = (const unsigned char *)s.ptr + at;
+        size_t length = utf8_sequence(p, s.len - at);
+        bool printable =
+            length > 0 && p[0] >= 0x20 && p[0] != 0x7F && !(p[0] == 0xC2 && p[1] < 0xA0);
+
+        if (n + (printable ? length : 1) > room)
+            break;
+        if (printable)
+            memcpy(ret_text + n, p, length);
+        else
+            ret_text[n] = '?';
+        n += printable ? length : 1;
+        at += length > 0 ? length : 1;
+    }
+    if (at < s.len) {
+        memcpy(ret_text + n, cut, sizeof(cut) - 1);
+        n += sizeof(cut) - 1;
+    }
+    ret_text[n] = '\0';
+    return ret_text;
+}

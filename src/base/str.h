@@ -50,4 +50,9 @@ unsigned weir_str_distance(struct weir_str a, struct weir_str b, unsigned limit)
 /* Index of the candidate nearest to s, or -1 when none is near enough to be what was meant. */
 ptrdiff_t weir_str_nearest(struct weir_str s, const struct weir_str *candidates, size_t n);
 
+enum { WEIR_STR_SHOW_MAX = 64 };
+/* For messages, which are one line: control characters and bytes that are not UTF-8 become '?', a
+ * long text is cut and ends in "...". Returns ret_text. */
+const char *weir_str_show(struct weir_str s, char ret_text[WEIR_STR_SHOW_MAX]);
+
 #endif
