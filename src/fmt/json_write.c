@@ -4,6 +4,8 @@
 #include "fmt/json_scan.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void weir_json_writer_init(struct weir_json_writer *writer, struct weir_buf *out, bool pretty)
@@ -61,7 +63,7 @@ static void before_value(struct weir_json_writer *w)
     }
 }
 
-static void open(struct weir_json_writer *w, char bracket)
+static void open_bracket(struct weir_json_writer *w, char bracket)
 {
     uint64_t bit = (uint64_t)1 << (w->depth % 64);
     uint64_t *bits = &w->is_object[w->depth / 64];
@@ -74,7 +76,7 @@ static void open(struct weir_json_writer *w, char bracket)
     w->comma = false;
 }
 
-static void close(struct weir_json_writer *w, char bracket)
+static void close_bracket(struct weir_json_writer *w, char bracket)
 {
     w->depth--;
     if (w->pretty && w->comma)
@@ -85,24 +87,24 @@ static void close(struct weir_json_writer *w, char bracket)
 
 void weir_json_object_begin(struct weir_json_writer *writer)
 {
-    open(writer, '{');
+    open_bracket(writer, '{');
 }
 
 void weir_json_object_end(struct weir_json_writer *writer)
 {
     WEIR_ASSERT(in_object(writer) && !writer->after_key);
-    close(writer, '}');
+    close_bracket(writer, '}');
 }
 
 void weir_json_array_begin(struct weir_json_writer *writer)
 {
-    open(writer, '[');
+    open_bracket(writer, '[');
 }
 
 void weir_json_array_end(struct weir_json_writer *writer)
 {
     WEIR_ASSERT(writer->depth > 0 && !in_object(writer));
-    close(writer, ']');
+    close_bracket(writer, ']');
 }
 
 /* ---- texts ---- */
@@ -266,7 +268,7 @@ static int write_container(struct weir_json_writer *w, const struct weir_tree *n
         weir_error_at(err, node->line, node->column);
         return WEIR_E_TOO_LARGE;
     }
-    open(w, object ? '{' : '[');
+    open_bracket(w, object ? '{' : '[');
     weir_tree_foreach (child, node) {
         int result;
 
@@ -276,7 +278,7 @@ static int write_container(struct weir_json_writer *w, const struct weir_tree *n
         if (result < 0)
             return result;
     }
-    close(w, object ? '}' : ']');
+    close_bracket(w, object ? '}' : ']');
     return 0;
 }
 

@@ -41,6 +41,17 @@ static void log_envelope(struct weir_json_split *split, struct weir_buf *log)
     weir_arena_finish(&arena);
 }
 
+static void log_item(const struct weir_json_item *item, struct weir_buf *log)
+{
+    weir_buf_printf(log, "%u:%u ", item->options.line, item->options.column);
+    for (size_t i = 0; i < item->text.len; i++)
+        if (item->text.ptr[i] == '\0')
+            weir_buf_puts(log, "\\0");
+        else
+            weir_buf_putc(log, item->text.ptr[i]);
+    weir_buf_putc(log, '\n');
+}
+
 /* Takes out what is there. False after a failure. */
 static bool log_items(struct weir_json_split *split, struct weir_buf *log)
 {
@@ -49,8 +60,7 @@ static bool log_items(struct weir_json_split *split, struct weir_buf *log)
     int got;
 
     while ((got = weir_json_split_next(split, &item, &err)) > 0)
-        weir_buf_printf(log, "%u:%u %.*s\n", item.options.line, item.options.column,
-                        WEIR_STR_ARG(item.text));
+        log_item(&item, log);
     if (got < 0)
         weir_buf_printf(log, "%s %u:%u %s\n", weir_code_name(got), err.line, err.column, err.text);
     return got == 0;

@@ -171,7 +171,7 @@ static void takes_lines_apart(void **state)
     expect(&lines, "{\"type\":\"ADDED\"}\n{\"type\":\"BOOKMARK\"}\n",
            "1:1 {\"type\":\"ADDED\"}\n2:1 {\"type\":\"BOOKMARK\"}\n");
     expect(&lines, "\n{}\r\n\n \n 1 \n[2", "2:1 {}\r\n5:1  1 \n6:1 [2\n");
-    expect_n(&lines, weir_str_n("a\0b\n\0", 5), "1:1 a\n2:1 \n");
+    expect_n(&lines, weir_str_n("a\0b\n\0", 5), "1:1 a\\0b\n2:1 \\0\n");
 }
 
 /* Each item is read with the place it had in the stream. */
