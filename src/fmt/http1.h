@@ -5,7 +5,8 @@
  * Transfer-Encoding, a second or malformed Content-Length, any coding but "chunked", folded header
  * lines, CR or LF alone, NUL and other control characters, white space before a colon, a missing or
  * second Host in HTTP/1.1, a target with bytes that must be encoded, an absolute target that names
- * another host than Host. Upgrade and CONNECT are refused. Trailers are checked and dropped.
+ * another host than Host. Upgrade and CONNECT are refused. Trailers are checked and
+ * dropped.
  *
  *     weir_http1_parser_init(&parser, WEIR_HTTP1_REQUEST);
  *     weir_http1_parser_begin(&parser, &arena);

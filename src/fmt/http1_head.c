@@ -269,10 +269,11 @@ static int read_connection(struct reader *reader, struct weir_str value)
     struct weir_str rest = value;
     struct weir_str part;
 
+    if (value.len == 0)
+        return 0;
+    /* RFC 9110, 5.6.1 would pass over empty elements; some readers stop at them. */
     while (weir_str_split(&rest, ',', &part)) {
         part = weir_str_trim(part);
-        if (part.len == 0)
-            continue;
         if (!weir_http1_is_token(part))
             return REFUSE(reader, 400, "Connection is not a list of tokens");
         if (is_nocase(part, "close"))
@@ -441,6 +442,12 @@ int weir_http1_read_head(struct weir_str text, size_t n_lines, enum weir_http1_k
     return 0;
 }
 
+static bool is_framing(struct weir_str name)
+{
+    return is_nocase(name, "content-length") || is_nocase(name, "transfer-encoding") ||
+           is_nocase(name, "host");
+}
+
 int weir_http1_check_trailer(struct weir_str text, int *ret_status, struct weir_err *err)
 {
     struct reader reader = {.status = ret_status, .err = err};
@@ -448,7 +455,10 @@ int weir_http1_check_trailer(struct weir_str text, int *ret_status, struct weir_
     struct weir_str line;
     int code = 0;
 
-    while (code == 0 && next_line(&text, &line))
+    while (code == 0 && next_line(&text, &line)) {
         code = read_header_line(&reader, line, &header);
+        if (code == 0 && is_framing(header.name))
+            code = REFUSE(&reader, 400, "'%.*s' stands in a trailer", WEIR_STR_ARG(header.name));
+    }
     return code;
 }

@@ -14,7 +14,7 @@ int weir_http1_refuse(int *ret_status, int status, struct weir_err *err, const c
 int weir_http1_read_head(struct weir_str text, size_t n_lines, enum weir_http1_kind kind,
                          struct weir_arena *arena, struct weir_http1_head *ret_head,
                          int *ret_status, struct weir_err *err);
-/* The same lines as header lines only; checked, not kept. */
+/* The same lines as header lines only; checked, not kept. None may be a header that frames. */
 int weir_http1_check_trailer(struct weir_str text, int *ret_status, struct weir_err *err);
 
 #endif

@@ -113,9 +113,9 @@ static void reads_requests(void **state)
          "DELETE target=/x path=/x query= host=h 1.1 close length=0\nHost: h\nConnection: "
          "Close\n[] end\n"},
         {WEIR_STR("HEAD / HTTP/1.1\r\n" H
-                  "Connection: x, ,keep-alive\r\nConnection: close\r\n\r\n"),
-         "HEAD target=/ path=/ query= host=h 1.1 close length=0\nHost: h\nConnection: x, "
-         ",keep-alive\nConnection: close\n[] end\n"},
+                  "Connection: x ,\tkeep-alive\r\nConnection: close\r\n\r\n"),
+         "HEAD target=/ path=/ query= host=h 1.1 close length=0\nHost: h\nConnection: x "
+         ",\tkeep-alive\nConnection: close\n[] end\n"},
         {WEIR_STR("PATCH / HTTP/1.0\r\nContent-Length: 0\r\n\r\n"),
          "PATCH target=/ path=/ query= host= 1.0 close length=0\nContent-Length: 0\n[] end\n"},
         {WEIR_STR("GET / HTTP/1.0\r\nConnection: keep-alive\r\nExpect: 100-continue\r\n\r\n"),
@@ -274,6 +274,8 @@ static void refuses_headers(void **state)
         {400, "control character 0x7f", WEIR_STR(GH "X: \x7f\r\n\r\n")},
         {400, "control character 0x1b", WEIR_STR(GH "X: \x1b[31m\r\n\r\n")},
         {400, "not a list of tokens", WEIR_STR(GH "Connection: close; x\r\n\r\n")},
+        {400, "not a list of tokens", WEIR_STR(GH "Connection: , close\r\n\r\n")},
+        {400, "not a list of tokens", WEIR_STR(GH "Connection: close,\r\n\r\n")},
         {417, "Expect is not", WEIR_STR(GH "Expect: 200-ok\r\n\r\n")},
         {501, "upgrades are not supported", WEIR_STR(GH "Upgrade: h2c\r\n\r\n")},
         {501, "upgrades are not supported",
@@ -352,6 +354,9 @@ static void refuses_chunks(void **state)
         {400, "begins with white space", WEIR_STR(PTE "0\r\nX: y\r\n z\r\n\r\n")},
         {400, "LF stands without CR", WEIR_STR(PTE "0\r\n\n")},
         {400, "control character 0x00", WEIR_STR(PTE "0\r\nX: \0\r\n\r\n")},
+        {400, "'content-length' stands in", WEIR_STR(PTE "0\r\ncontent-length: 1\r\n\r\n")},
+        {400, "stands in a trailer", WEIR_STR(PTE "0\r\nTransfer-Encoding: chunked\r\n\r\n")},
+        {400, "stands in a trailer", WEIR_STR(PTE "0\r\nX: y\r\nHost: h\r\n\r\n")},
         {400, "header name", WEIR_STR(PTE "0\r\n(: y\r\n\r\n")},
     };
 
