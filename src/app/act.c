@@ -5,13 +5,16 @@
 static void stop(struct weir_server *server, const struct weir_action *action)
 {
     const struct weir_server_attempt *attempt = weir_server_attempt_of(server, action->task);
-    enum weir_cluster_command command =
-        action->kind == WEIR_ACTION_EVICT ? WEIR_CLUSTER_CHECKPOINT : WEIR_CLUSTER_STOP;
+    const struct weir_workload *w =
+        weir_world_workload(weir_edit_view(server->edit), action->workload);
+    bool checkpoints = action->kind == WEIR_ACTION_EVICT && w->checkpoint_signal != 0;
     struct weir_err err = WEIR_ERR_INIT;
 
     if (attempt == NULL || attempt->ref.serial == 0)
         return;
-    if (server->cluster.command(server->cluster.ctx, &attempt->ref, command, 0, &err) < 0)
+    if (server->cluster.command(server->cluster.ctx, &attempt->ref,
+                                checkpoints ? WEIR_CLUSTER_CHECKPOINT : WEIR_CLUSTER_STOP,
+                                (int)w->checkpoint_signal, w->checkpoint_grace_ms, &err) < 0)
         weir_log_warn("attempt.stop", "task %u: %s", action->task, err.text);
 }
 

@@ -224,8 +224,6 @@ static int launch_record(void *arg, const struct weir_workload_record *record)
         .stop_grace_ms = signal_name != NULL
                              ? server->policy.stop_grace_ms
                              : duration_of(spec, "grace", server->policy.stop_grace_ms),
-        .checkpoint_grace_ms = w->checkpoint_grace_ms,
-        .checkpoint_signal = signal_name != NULL ? weir_signal_number(signal_name->text) : 0,
         .output_max_bytes = bytes_of(spec, "outputMax", server->output_max_bytes),
         .memory_max_bytes = bytes_of(spec, "memory", 0),
     };

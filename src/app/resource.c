@@ -11,6 +11,7 @@
 #include "fmt/quantity.h"
 #include "fmt/schema.h"
 #include "model/gpu_catalogue.h"
+#include "model/signals.h"
 
 #include <string.h>
 
@@ -407,6 +408,7 @@ static int read_workload_row(const struct weir_tree *spec, const struct numbers 
 {
     const struct weir_tree *grace = weir_tree_get(spec, "grace");
     struct weir_str class = read_str(spec, "class");
+    struct weir_str signal_name = read_str(spec, "checkpointSignal");
     int64_t limit = INT64_MAX;
     bool preemptible = true;
     int64_t grace_ms = policy->stop_grace_ms;
@@ -422,7 +424,10 @@ static int read_workload_row(const struct weir_tree *spec, const struct numbers 
     w->independent = n->array > 0;
     w->gang_min = n->array > 0 ? 1 : (uint32_t)n->min_members;
     w->retries_max = (uint32_t)n->retries;
-    w->checkpoint_grace_ms = weir_tree_get(spec, "checkpointSignal") != NULL ? grace_ms : 0;
+    if (signal_name.len > 0) {
+        w->checkpoint_signal = (uint32_t)weir_signal_number(signal_name);
+        w->checkpoint_grace_ms = grace_ms;
+    }
     w->runtime.limit_ms = limit > 0 ? limit : INT64_MAX;
     w->topology = (struct weir_topology_demand){WEIR_NONE, WEIR_NONE, WEIR_NONE, 0};
     return 0;

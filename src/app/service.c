@@ -704,7 +704,7 @@ static int service_signal(void *ctx, const struct weir_actor *actor, uint64_t nu
         if (!weir_task_state_holds(weir_world_task(world, t)->state) || attempt == NULL)
             continue;
         r = server->cluster.command(server->cluster.ctx, &attempt->ref, WEIR_CLUSTER_SIGNAL,
-                                    signal_number, err);
+                                    signal_number, 0, err);
         if (r < 0 && r != WEIR_E_NOT_FOUND)
             return r;
         n_sent++;

@@ -33,12 +33,10 @@ struct weir_cluster_launch {
     bool switch_user; /* to uid and gid, with the user's groups */
     uint32_t uid;
     uint32_t gid;
-    int64_t time_limit_ms;       /* INT64_MAX: none */
-    int64_t stop_grace_ms;       /* between SIGTERM and SIGKILL */
-    int64_t checkpoint_grace_ms; /* between the checkpoint signal and SIGTERM */
-    int checkpoint_signal;       /* 0: none */
-    int64_t output_max_bytes;    /* per stream */
-    int64_t memory_max_bytes;    /* cgroup limit; 0: none */
+    int64_t time_limit_ms;    /* INT64_MAX: none */
+    int64_t stop_grace_ms;    /* between SIGTERM and SIGKILL */
+    int64_t output_max_bytes; /* per stream */
+    int64_t memory_max_bytes; /* cgroup limit; 0: none */
 };
 
 enum weir_cluster_phase {
@@ -61,10 +59,9 @@ struct weir_cluster_facts {
 };
 
 enum weir_cluster_command {
-    WEIR_CLUSTER_SIGNAL,     /* argument: signal number, to the command's process group */
-    WEIR_CLUSTER_STOP,       /* SIGTERM to all, SIGKILL after the stop grace */
-    WEIR_CLUSTER_CHECKPOINT, /* checkpoint signal, after its grace as STOP */
-    WEIR_CLUSTER_KILL,
+    WEIR_CLUSTER_SIGNAL,     /* signal_number to the command's process group */
+    WEIR_CLUSTER_STOP,       /* SIGTERM to all, SIGKILL after the stop grace of the launch */
+    WEIR_CLUSTER_CHECKPOINT, /* signal_number to the command, after grace_ms as STOP */
 };
 
 enum weir_stream { WEIR_STDOUT, WEIR_STDERR };
@@ -81,8 +78,9 @@ struct weir_cluster {
      * For recovery. */
     int (*settle)(void *ctx, const struct weir_cluster_ref *ref,
                   struct weir_cluster_facts *ret_facts, struct weir_err *err);
+    /* signal: for SIGNAL and CHECKPOINT; grace_ms: for CHECKPOINT. WEIR_E_NOT_FOUND: it is gone. */
     int (*command)(void *ctx, const struct weir_cluster_ref *ref, enum weir_cluster_command command,
-                   int argument, struct weir_err *err);
+                   int signal_number, int64_t grace_ms, struct weir_err *err);
     /* A file descriptor that becomes readable when attempts changed, and their serials. */
     int (*notice_fd)(void *ctx);
     int (*notices)(void *ctx, void (*each)(void *arg, uint64_t serial), void *arg,
@@ -101,7 +99,8 @@ struct weir_cluster {
     int (*read_output)(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
                        enum weir_stream stream, uint64_t offset, size_t max, uint64_t *ret_first,
                        struct weir_buf *out, struct weir_err *err);
-    int (*remove_output)(void *ctx, uint64_t number, struct weir_err *err);
+    int (*remove_output)(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
+                         struct weir_err *err);
 };
 
 #endif

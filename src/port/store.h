@@ -133,9 +133,11 @@ struct weir_store {
                        const uint8_t digest[16], uint64_t number, int64_t wall_ms,
                        struct weir_err *err);
     /* Deletes ended workloads (with tasks and requests) that ended before `wall_ms`, and events up
-     * to `event_seq`, at most `limit` of each. Numbers of deleted workloads go to the callback. */
+     * to `event_seq`, at most `limit` of each. What each of their tasks was goes to the callback
+     * before. */
     int (*prune)(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
-                 void (*deleted)(void *arg, uint64_t number), void *arg, struct weir_err *err);
+                 int (*each)(void *arg, const struct weir_task_record *task), void *arg,
+                 struct weir_err *err);
 
     /* Reading. A callback that returns non-zero ends the walk, which then returns that value. */
     int (*each_queue)(void *ctx, int (*each)(void *arg, const struct weir_queue_record *queue),

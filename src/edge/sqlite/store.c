@@ -65,7 +65,8 @@ static const char *const sql[STATEMENT_MAX] = {
                      "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
     [UPDATE_WORKLOAD] = "UPDATE workloads SET state = ?12, cause = ?13, attempt = ?14, exit_status "
                         "= ?15, cancelled = ?16, "
-                        "n_failures = ?17, gpus = ?18, node = ?19, started_ms = iif(started_ms = 0, ?21, started_ms), ended_ms = "
+                        "n_failures = ?17, gpus = ?18, node = ?19, started_ms = iif(started_ms = "
+                        "0, ?21, started_ms), ended_ms = "
                         "?22, not_before_ms = ?23 "
                         "WHERE number = ?1",
     [PUT_TASK] = "INSERT OR REPLACE INTO tasks(" TASK_COLUMNS
@@ -108,8 +109,7 @@ static int fail(struct weir_sqlite *store, struct weir_err *err, const char *wha
     switch (primary) {
     case SQLITE_FULL:
         weir_error(err, WEIR_E_NO_SPACE, "%s: the disk is full", what);
-        weir_error_hint(err,
-                               "free some space: nothing was changed, and weir goes on by itself");
+        weir_error_hint(err, "free some space: nothing was changed, and weir goes on by itself");
         return WEIR_E_NO_SPACE;
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
@@ -408,52 +408,6 @@ static int store_put_request(void *ctx, struct weir_str owner, struct weir_str k
     return run(ctx, s, err, "store an idempotency key");
 }
 
-static int delete_by_number(struct weir_sqlite *store, enum statement which, uint64_t number,
-                            struct weir_err *err)
-{
-    sqlite3_stmt *s = statement(store, which, err);
-
-    if (s == NULL)
-        return WEIR_E_IO;
-    sqlite3_bind_int64(s, 1, (int64_t)number);
-    return run(store, s, err, "prune");
-}
-
-static int store_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
-                       void (*deleted)(void *arg, uint64_t number), void *arg, struct weir_err *err)
-{
-    struct weir_sqlite *store = ctx;
-    sqlite3_stmt *s = statement(store, OLD_WORKLOADS, err);
-    sqlite3_stmt *events = statement(store, DELETE_EVENTS, err);
-    int r;
-
-    if (s == NULL || events == NULL)
-        return WEIR_E_IO;
-    sqlite3_bind_int64(s, 1, wall_ms);
-    sqlite3_bind_int64(s, 2, limit);
-    while ((r = sqlite3_step(s)) == SQLITE_ROW) {
-        uint64_t number = (uint64_t)sqlite3_column_int64(s, 0);
-
-        r = delete_by_number(store, DELETE_TASKS, number, err);
-        r = r < 0 ? r : delete_by_number(store, DELETE_REQUESTS, number, err);
-        r = r < 0 ? r : delete_by_number(store, DELETE_WORKLOAD, number, err);
-        if (r < 0) {
-            sqlite3_reset(s);
-            return r;
-        }
-        deleted(arg, number);
-    }
-    if (r != SQLITE_DONE) {
-        r = fail(store, err, "prune");
-        sqlite3_reset(s);
-        return r;
-    }
-    sqlite3_reset(s);
-    sqlite3_bind_int64(events, 1, event_seq);
-    sqlite3_bind_int64(events, 2, limit);
-    return run(store, events, err, "prune events");
-}
-
 /* ---- reading ---- */
 
 /* Ends a walk: the callback's verdict, or the database's. */
@@ -687,6 +641,55 @@ static int store_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err)
     *ret_seq = sqlite3_column_int64(s, 0);
     sqlite3_reset(s);
     return 0;
+}
+
+/* ---- pruning ---- */
+
+static int delete_by_number(struct weir_sqlite *store, enum statement which, uint64_t number,
+                            struct weir_err *err)
+{
+    sqlite3_stmt *s = statement(store, which, err);
+
+    if (s == NULL)
+        return WEIR_E_IO;
+    sqlite3_bind_int64(s, 1, (int64_t)number);
+    return run(store, s, err, "prune");
+}
+
+static int store_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
+                       int (*each)(void *arg, const struct weir_task_record *task), void *arg,
+                       struct weir_err *err)
+{
+    struct weir_sqlite *store = ctx;
+    sqlite3_stmt *s = statement(store, OLD_WORKLOADS, err);
+    sqlite3_stmt *events = statement(store, DELETE_EVENTS, err);
+    int r;
+
+    if (s == NULL || events == NULL)
+        return WEIR_E_IO;
+    sqlite3_bind_int64(s, 1, wall_ms);
+    sqlite3_bind_int64(s, 2, limit);
+    while ((r = sqlite3_step(s)) == SQLITE_ROW) {
+        uint64_t number = (uint64_t)sqlite3_column_int64(s, 0);
+
+        r = store_each_task(store, number, each, arg, err);
+        r = r < 0 ? r : delete_by_number(store, DELETE_TASKS, number, err);
+        r = r < 0 ? r : delete_by_number(store, DELETE_REQUESTS, number, err);
+        r = r < 0 ? r : delete_by_number(store, DELETE_WORKLOAD, number, err);
+        if (r < 0) {
+            sqlite3_reset(s);
+            return r;
+        }
+    }
+    if (r != SQLITE_DONE) {
+        r = fail(store, err, "prune");
+        sqlite3_reset(s);
+        return r;
+    }
+    sqlite3_reset(s);
+    sqlite3_bind_int64(events, 1, event_seq);
+    sqlite3_bind_int64(events, 2, limit);
+    return run(store, events, err, "prune events");
 }
 
 /* ---- opening ---- */
