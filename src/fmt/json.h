@@ -32,11 +32,10 @@ enum {
 /* ---- reader ---- */
 
 struct weir_json_options {
-    uint32_t max_depth; /* 0: WEIR_JSON_DEPTH_DEFAULT */
-    bool
-        allow_duplicates; /* the last member of a name wins, the earlier ones are not in the tree */
-    uint32_t line;        /* place of the text's first byte in what it was cut from; */
-    uint32_t column;      /* 0: 1 */
+    uint32_t max_depth;    /* 0: WEIR_JSON_DEPTH_DEFAULT */
+    bool allow_duplicates; /* of equal names the last wins, the others are not in the tree */
+    uint32_t line;         /* place of the text's first byte in what it was cut from; */
+    uint32_t column;       /* 0: 1 */
 };
 
 /* Reads one value, with only white space around it. Strict: what RFC 8259 does not allow is an
@@ -77,7 +76,8 @@ struct weir_json_item {
  *     push, next, next, … 0, push, next … 0, end, next … 0, envelope
  *
  * What comes out does not depend on where the stream was cut into chunks. Items are found by their
- * brackets only: each is checked when it is read, and the envelope at the very end. */
+ * brackets only: each is checked when it is read, and the envelope at the very end. So what was
+ * made of the items counts only when the envelope was good. */
 struct weir_json_split {
     struct weir_json_split_options options;
     int state;
@@ -156,8 +156,9 @@ void weir_json_u64(struct weir_json_writer *writer, uint64_t value);
 void weir_json_f64(struct weir_json_writer *writer, double value);
 void weir_json_bool(struct weir_json_writer *writer, bool value);
 void weir_json_null(struct weir_json_writer *writer);
-/* A whole tree as one value. Fails at once on a number that JSON cannot write (a tree may come from
- * YAML) and on too deep a nesting. */
+/* A whole tree as one value. WEIR_E_INVALID for a number that JSON cannot write (a tree may come
+ * from YAML), WEIR_E_TOO_LARGE for too deep a nesting, both with line and column; the writer is of
+ * no more use then. */
 int weir_json_write_tree(struct weir_json_writer *writer, const struct weir_tree *node,
                          struct weir_err *err);
 

@@ -282,100 +282,100 @@ static void numbers_keep_their_text(void **state)
     assert_false(weir_json_is_number(weir_str("+1")));
 }
 
+static const struct {
+    const char *text;
+    uint32_t line, column;
+    const char *message;
+} no_json[] = {
+    {"", 1, 1, "expected a value, got the end of the text"},
+    {" \n ", 2, 2, "expected a value, got the end of the text"},
+    {"x", 1, 1, "expected a value, got 'x'"},
+    {"\xEF\xBB\xBF[]", 1, 1, "expected a value, got byte 0xef"},
+    {"[1]]", 1, 4, "expected nothing behind the value, got ']'"},
+    {"1 2", 1, 3, "expected nothing behind the value, got '2'"},
+    {"{}\v", 1, 3, "expected nothing behind the value, got byte 0x0b"},
+    {"[\f1]", 1, 2, "expected a value, got byte 0x0c"},
+    {"tru", 1, 1, "expected a value, got 't'"},
+    {"trux", 1, 1, "expected a value, got 't'"},
+    {"nullx", 1, 5, "expected nothing behind the value, got 'x'"},
+    {"True", 1, 1, "expected a value, got 'T'"},
+    {"NaN", 1, 1, "expected a value, got 'N'"},
+    {"nul", 1, 1, "expected a value, got 'n'"},
+    {"[1,2", 1, 5, "expected ',' or ']', got the end of the text"},
+    {"[1,]", 1, 4, "expected a value, got ']'"},
+    {"[,1]", 1, 2, "expected a value, got ','"},
+    {"[1,,2]", 1, 4, "expected a value, got ','"},
+    {"[1 2]", 1, 4, "expected ',' or ']', got '2'"},
+    {"[1}", 1, 3, "expected ',' or ']', got '}'"},
+    {"[", 1, 2, "expected a value, got the end of the text"},
+    {"[\n\n  1\n  x", 4, 3, "expected ',' or ']', got 'x'"},
+    {"{", 1, 2, "expected a key in double quotes, got the end of the text"},
+    {"{]", 1, 2, "expected a key in double quotes, got ']'"},
+    {"{a:1}", 1, 2, "expected a key in double quotes, got 'a'"},
+    {"{'a':1}", 1, 2, "expected a key in double quotes, got '''"},
+    {"{1:1}", 1, 2, "expected a key in double quotes, got '1'"},
+    {"{\"a\"}", 1, 5, "expected ':', got '}'"},
+    {"{\"a\" 1}", 1, 6, "expected ':', got '1'"},
+    {"{\"a\":}", 1, 6, "expected a value, got '}'"},
+    {"{\"a\":1,}", 1, 8, "expected a key in double quotes, got '}'"},
+    {"{\"a\":1 \"b\":2}", 1, 8, "expected ',' or '}', got '\"'"},
+    {"{\"a\":1]", 1, 7, "expected ',' or '}', got ']'"},
+    {"{\"a\":1,,\"b\":2}", 1, 8, "expected a key in double quotes, got ','"},
+    {"{\"a\"::1}", 1, 6, "expected a value, got ':'"},
+    {"// x\n1", 1, 1, "expected a value, got '/'"},
+    {"[1/* */]", 1, 3, "expected ',' or ']', got '/'"},
+    {"-", 1, 2, "expected a digit, got the end of the text"},
+    {"-x", 1, 2, "expected a digit, got 'x'"},
+    {"+1", 1, 1, "expected a value, got '+'"},
+    {".5", 1, 1, "expected a value, got '.'"},
+    {"1.", 1, 3, "expected a digit, got the end of the text"},
+    {"1.e5", 1, 3, "expected a digit, got 'e'"},
+    {"1e", 1, 3, "expected a digit, got the end of the text"},
+    {"1e+", 1, 4, "expected a digit, got the end of the text"},
+    {"1e+-1", 1, 4, "expected a digit, got '-'"},
+    {"01", 1, 1, "number begins with 0"},
+    {"-01", 1, 1, "number begins with 0"},
+    {"[00]", 1, 2, "number begins with 0"},
+    {"0x10", 1, 2, "expected nothing behind the value, got 'x'"},
+    {"1_000", 1, 2, "expected nothing behind the value, got '_'"},
+    {"\"", 1, 2, "string is not closed at the end of the text"},
+    {"\"abcdefgh", 1, 10, "string is not closed at the end of the text"},
+    {"\"\\", 1, 3, "string is not closed at the end of the text"},
+    {"\"\\\"", 1, 4, "string is not closed at the end of the text"},
+    {"\"a\nb\"", 1, 3, "control character 0x0a in a string, not escaped"},
+    {"\"a\tb\"", 1, 3, "control character 0x09 in a string, not escaped"},
+    {"\"\\n\n\"", 1, 4, "control character 0x0a in a string, not escaped"},
+    {"\"\\x\"", 1, 3, "expected one of \"\\/bfnrtu behind a backslash, got 'x'"},
+    {"\"\\U0041\"", 1, 3, "expected one of \"\\/bfnrtu behind a backslash, got 'U'"},
+    {"\"\\u12\"", 1, 2, "escape '\\u' without four hexadecimal digits"},
+    {"\"\\u12g4\"", 1, 2, "escape '\\u' without four hexadecimal digits"},
+    {"\"\\u", 1, 4, "string is not closed at the end of the text"},
+    {"\"\\ud800\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
+    {"\"\\ud800x\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
+    {"\"\\ud800\\n\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
+    {"\"\\ud800\\u0041\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
+    {"\"\\uDBFF\\uD800\"", 1, 2, "escape '\\udbff' is the first half of a pair alone"},
+    {"\"\\ud800\\udc0\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
+    {"\"\\udc00\"", 1, 2, "escape '\\udc00' is the second half of a pair alone"},
+    {"\"\\n\\udfff\\ud800\"", 1, 4, "escape '\\udfff' is the second half of a pair alone"},
+    {"\"\x80\"", 1, 2, "byte 0x80 in a string is not UTF-8"},
+    {"\"\xC0\xAF\"", 1, 2, "byte 0xc0 in a string is not UTF-8"},
+    {"\"\xE0\x80\x80\"", 1, 2, "byte 0xe0 in a string is not UTF-8"},
+    {"\"\xED\xA0\x80\"", 1, 2, "byte 0xed in a string is not UTF-8"},
+    {"\"\xF4\x90\x80\x80\"", 1, 2, "byte 0xf4 in a string is not UTF-8"},
+    {"\"\xF8\x88\x80\x80\x80\"", 1, 2, "byte 0xf8 in a string is not UTF-8"},
+    {"\"\xFF\"", 1, 2, "byte 0xff in a string is not UTF-8"},
+    {"\"a\xE2\x82\"", 1, 3, "byte 0xe2 in a string is not UTF-8"},
+    {"\"\xC3", 1, 2, "byte 0xc3 in a string is not UTF-8"},
+    {"{\"\xC3\":1}", 1, 3, "byte 0xc3 in a string is not UTF-8"},
+    {"[\xC3\xA9]", 1, 2, "expected a value, got byte 0xc3"},
+};
+
 static void refuses_what_is_no_json(void **state)
 {
-    static const struct {
-        const char *text;
-        uint32_t line, column;
-        const char *message;
-    } cases[] = {
-        {"", 1, 1, "expected a value, got the end of the text"},
-        {" \n ", 2, 2, "expected a value, got the end of the text"},
-        {"x", 1, 1, "expected a value, got 'x'"},
-        {"\xEF\xBB\xBF[]", 1, 1, "expected a value, got byte 0xef"},
-        {"[1]]", 1, 4, "expected nothing behind the value, got ']'"},
-        {"1 2", 1, 3, "expected nothing behind the value, got '2'"},
-        {"{}\v", 1, 3, "expected nothing behind the value, got byte 0x0b"},
-        {"[\f1]", 1, 2, "expected a value, got byte 0x0c"},
-        {"tru", 1, 1, "expected a value, got 't'"},
-        {"trux", 1, 1, "expected a value, got 't'"},
-        {"nullx", 1, 5, "expected nothing behind the value, got 'x'"},
-        {"True", 1, 1, "expected a value, got 'T'"},
-        {"NaN", 1, 1, "expected a value, got 'N'"},
-        {"nul", 1, 1, "expected a value, got 'n'"},
-        {"[1,2", 1, 5, "expected ',' or ']', got the end of the text"},
-        {"[1,]", 1, 4, "expected a value, got ']'"},
-        {"[,1]", 1, 2, "expected a value, got ','"},
-        {"[1,,2]", 1, 4, "expected a value, got ','"},
-        {"[1 2]", 1, 4, "expected ',' or ']', got '2'"},
-        {"[1}", 1, 3, "expected ',' or ']', got '}'"},
-        {"[", 1, 2, "expected a value, got the end of the text"},
-        {"[\n\n  1\n  x", 4, 3, "expected ',' or ']', got 'x'"},
-        {"{", 1, 2, "expected a key in double quotes, got the end of the text"},
-        {"{]", 1, 2, "expected a key in double quotes, got ']'"},
-        {"{a:1}", 1, 2, "expected a key in double quotes, got 'a'"},
-        {"{'a':1}", 1, 2, "expected a key in double quotes, got '''"},
-        {"{1:1}", 1, 2, "expected a key in double quotes, got '1'"},
-        {"{\"a\"}", 1, 5, "expected ':', got '}'"},
-        {"{\"a\" 1}", 1, 6, "expected ':', got '1'"},
-        {"{\"a\":}", 1, 6, "expected a value, got '}'"},
-        {"{\"a\":1,}", 1, 8, "expected a key in double quotes, got '}'"},
-        {"{\"a\":1 \"b\":2}", 1, 8, "expected ',' or '}', got '\"'"},
-        {"{\"a\":1]", 1, 7, "expected ',' or '}', got ']'"},
-        {"{\"a\":1,,\"b\":2}", 1, 8, "expected a key in double quotes, got ','"},
-        {"{\"a\"::1}", 1, 6, "expected a value, got ':'"},
-        {"// x\n1", 1, 1, "expected a value, got '/'"},
-        {"[1/* */]", 1, 3, "expected ',' or ']', got '/'"},
-        {"-", 1, 2, "expected a digit, got the end of the text"},
-        {"-x", 1, 2, "expected a digit, got 'x'"},
-        {"+1", 1, 1, "expected a value, got '+'"},
-        {".5", 1, 1, "expected a value, got '.'"},
-        {"1.", 1, 3, "expected a digit, got the end of the text"},
-        {"1.e5", 1, 3, "expected a digit, got 'e'"},
-        {"1e", 1, 3, "expected a digit, got the end of the text"},
-        {"1e+", 1, 4, "expected a digit, got the end of the text"},
-        {"1e+-1", 1, 4, "expected a digit, got '-'"},
-        {"01", 1, 1, "number begins with 0"},
-        {"-01", 1, 1, "number begins with 0"},
-        {"[00]", 1, 2, "number begins with 0"},
-        {"0x10", 1, 2, "expected nothing behind the value, got 'x'"},
-        {"1_000", 1, 2, "expected nothing behind the value, got '_'"},
-        {"\"", 1, 2, "string is not closed at the end of the text"},
-        {"\"abcdefgh", 1, 10, "string is not closed at the end of the text"},
-        {"\"\\", 1, 3, "string is not closed at the end of the text"},
-        {"\"\\\"", 1, 4, "string is not closed at the end of the text"},
-        {"\"a\nb\"", 1, 3, "control character 0x0a in a string, not escaped"},
-        {"\"a\tb\"", 1, 3, "control character 0x09 in a string, not escaped"},
-        {"\"\\n\n\"", 1, 4, "control character 0x0a in a string, not escaped"},
-        {"\"\\x\"", 1, 3, "expected one of \"\\/bfnrtu behind a backslash, got 'x'"},
-        {"\"\\U0041\"", 1, 3, "expected one of \"\\/bfnrtu behind a backslash, got 'U'"},
-        {"\"\\u12\"", 1, 2, "escape '\\u' without four hexadecimal digits"},
-        {"\"\\u12g4\"", 1, 2, "escape '\\u' without four hexadecimal digits"},
-        {"\"\\u", 1, 4, "string is not closed at the end of the text"},
-        {"\"\\ud800\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
-        {"\"\\ud800x\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
-        {"\"\\ud800\\n\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
-        {"\"\\ud800\\u0041\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
-        {"\"\\uDBFF\\uD800\"", 1, 2, "escape '\\udbff' is the first half of a pair alone"},
-        {"\"\\ud800\\udc0\"", 1, 2, "escape '\\ud800' is the first half of a pair alone"},
-        {"\"\\udc00\"", 1, 2, "escape '\\udc00' is the second half of a pair alone"},
-        {"\"\\n\\udfff\\ud800\"", 1, 4, "escape '\\udfff' is the second half of a pair alone"},
-        {"\"\x80\"", 1, 2, "byte 0x80 in a string is not UTF-8"},
-        {"\"\xC0\xAF\"", 1, 2, "byte 0xc0 in a string is not UTF-8"},
-        {"\"\xE0\x80\x80\"", 1, 2, "byte 0xe0 in a string is not UTF-8"},
-        {"\"\xED\xA0\x80\"", 1, 2, "byte 0xed in a string is not UTF-8"},
-        {"\"\xF4\x90\x80\x80\"", 1, 2, "byte 0xf4 in a string is not UTF-8"},
-        {"\"\xF8\x88\x80\x80\x80\"", 1, 2, "byte 0xf8 in a string is not UTF-8"},
-        {"\"\xFF\"", 1, 2, "byte 0xff in a string is not UTF-8"},
-        {"\"a\xE2\x82\"", 1, 3, "byte 0xe2 in a string is not UTF-8"},
-        {"\"\xC3", 1, 2, "byte 0xc3 in a string is not UTF-8"},
-        {"{\"\xC3\":1}", 1, 3, "byte 0xc3 in a string is not UTF-8"},
-        {"[\xC3\xA9]", 1, 2, "expected a value, got byte 0xc3"},
-    };
-
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        refuse(cases[i].text, cases[i].line, cases[i].column, cases[i].message);
+    for (size_t i = 0; i < sizeof(no_json) / sizeof(no_json[0]); i++)
+        refuse(no_json[i].text, no_json[i].line, no_json[i].column, no_json[i].message);
     refuse_n(WEIR_STR("[1\0]"), 1, 3, "expected ',' or ']', got byte 0x00");
     refuse_n(WEIR_STR("\"a\0b\""), 1, 3, "control character 0x00 in a string, not escaped");
     refuse_n(WEIR_STR("1\0"), 1, 2, "expected nothing behind the value, got byte 0x00");
@@ -521,6 +521,19 @@ static void depth_is_capped(void **state)
     assert_int_equal(read_copy(nested(1025, "[", "]"), &options, &t, &err), WEIR_E_TOO_LARGE);
 }
 
+static void texts_of_four_gib_are_refused(void **state)
+{
+    struct weir_tree *t = NULL;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    /* Refused by its length, before any byte is looked at. */
+    assert_int_equal(weir_json_read(weir_str_n("1", UINT32_MAX), NULL, &arena, &t, &err),
+                     WEIR_E_TOO_LARGE);
+    assert_string_equal(err.text, "JSON text of 4 GiB or more");
+    assert_null(t);
+}
+
 static void a_full_arena_is_an_error(void **state)
 {
     struct weir_arena small;
@@ -536,6 +549,15 @@ static void a_full_arena_is_an_error(void **state)
                      WEIR_E_NO_MEMORY);
     assert_null(t);
     assert_string_equal(err.text, "no memory for the JSON tree");
+    weir_arena_finish(&small);
+    weir_arena_init(&small, 1000);
+    memset(zeros, 'x', sizeof(zeros));
+    zeros[0] = '"';
+    memcpy(zeros + 1, "\\n", 2);
+    zeros[sizeof(zeros) - 1] = '"';
+    assert_int_equal(weir_json_read(weir_str_n(zeros, sizeof(zeros)), NULL, &small, &t, &err),
+                     WEIR_E_NO_MEMORY);
+    assert_null(t);
     weir_arena_finish(&small);
 }
 
@@ -556,6 +578,7 @@ int main(void)
         cmocka_unit_test(the_last_of_equal_names_wins),
         cmocka_unit_test(large_objects_take_no_square),
         cmocka_unit_test(depth_is_capped),
+        cmocka_unit_test(texts_of_four_gib_are_refused),
         cmocka_unit_test(a_full_arena_is_an_error),
     };
 
