@@ -29,7 +29,7 @@ enum {
     WEIR_RESOURCE_MAX = 32,     /* interned resources of one world */
     WEIR_SHAPE_AMOUNTS_MAX = 8, /* resources one request may name */
     WEIR_TOPOLOGY_LEVELS = 5,
-    WEIR_SLOTS_MAX = 16, /* memory slices of one device (MIG: 8, 4 or 12) */
+    WEIR_DEVICE_SLOTS_MAX = 16, /* memory slices of one device (MIG: 8, 4 or 12) */
 };
 
 #define WEIR_AMOUNT_MAX ((int64_t)1 << 60)

@@ -1,0 +1,530 @@
+#include "edge/local/cluster.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "edge/local/command.h"
+#include "edge/local/launcher.h"
+#include "edge/local/note.h"
+#include "edge/local/output.h"
+#include "edge/local/slots.h"
+#include "edge/local/sweep.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { SLOTS_MIN = 64, GROUPS_MAX = 1024, NOTES_MAX = 64, PATH_BYTES = 4096 };
+
+#define OUTPUT_FOLDER "out"
+
+struct weir_local {
+    char data_dir[PATH_BYTES];
+    char cgroup[PATH_BYTES];
+    const char *launcher_exe;
+    const char *const *launcher_argv;
+    struct weir_slots slots;
+    struct weir_launcher launcher;
+    int notes_fd;
+    uint64_t last_serial;
+    struct used_list weir_vec(uint8_t) used;        /* by slot */
+    struct refused_list weir_vec(uint64_t) refused; /* serials of launches that nobody claimed */
+};
+
+static void output_dir_name(uint64_t number, uint32_t member, uint32_t attempt, char *out,
+                            size_t size)
+{
+    snprintf(out, size, OUTPUT_FOLDER "/%llu.%u.%u", (unsigned long long)number, member, attempt);
+}
+
+static void cgroup_name(const struct weir_local *local, const struct weir_attempt_id *id, char *out,
+                        size_t size)
+{
+    out[0] = '\0';
+    if (local->cgroup[0] != '\0')
+        snprintf(out, size, "%s/job-%llu", local->cgroup, (unsigned long long)id->serial);
+}
+
+static struct weir_attempt_id id_of(const struct weir_cluster_ref *ref)
+{
+    return (struct weir_attempt_id){.serial = ref->serial, .nonce = ref->nonce, .slot = ref->slot};
+}
+
+/* ---- launching ---- */
+
+/* The groups of the user the job runs as. */
+static int groups_of(uint32_t uid, uint32_t gid, gid_t *groups, int *n, struct weir_err *err)
+{
+    const struct passwd *user;
+
+    errno = 0;
+    user = getpwuid(uid);
+    if (user == NULL && errno != 0)
+        return weir_error_errno(err, errno, "look up uid %u", uid);
+    if (user == NULL) {
+        groups[0] = gid;
+        *n = 1;
+        return 0;
+    }
+    if (getgrouplist(user->pw_name, gid, groups, n) < 0)
+        return weir_error(err, WEIR_E_TOO_LARGE, "uid %u is in more than %d groups", uid,
+                          (int)GROUPS_MAX);
+    return 0;
+}
+
+static uint32_t grace_of(int64_t ms)
+{
+    return ms > UINT32_MAX / 2 ? UINT32_MAX / 2 : (uint32_t)ms;
+}
+
+static int local_launch(void *ctx, const struct weir_cluster_launch *launch, struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+    gid_t groups[GROUPS_MAX];
+    int n_groups = GROUPS_MAX;
+    char output[128];
+    char cgroup[PATH_BYTES + 32];
+    struct weir_launch request = {
+        .id = id_of(&launch->ref),
+        .argv = launch->argv,
+        .envp = launch->envp,
+        .cwd = launch->cwd,
+        .umask = launch->umask,
+        .time_limit_ms = launch->time_limit_ms == INT64_MAX ? 0 : launch->time_limit_ms,
+        .grace_ms = grace_of(launch->stop_grace_ms),
+        .output_dir = output,
+        .output_cap_bytes = launch->output_max_bytes,
+        .cgroup = cgroup,
+        .memory_max_bytes = local->cgroup[0] != '\0' ? launch->memory_max_bytes : 0,
+    };
+
+    if (launch->switch_user) {
+        int r = groups_of(launch->uid, launch->gid, groups, &n_groups, err);
+
+        if (r < 0)
+            return r;
+        request.set_identity = true;
+        request.uid = launch->uid;
+        request.gid = launch->gid;
+        request.groups = groups;
+        request.n_groups = (uint32_t)n_groups;
+    }
+    output_dir_name(launch->number, launch->member, launch->attempt, output, sizeof(output));
+    cgroup_name(local, &request.id, cgroup, sizeof(cgroup));
+    return weir_launcher_launch(&local->launcher, &request, err);
+}
+
+static int start_launcher(struct weir_local *local, struct weir_err *err)
+{
+    struct weir_launcher_options options = {.exe = local->launcher_exe,
+                                            .argv = local->launcher_argv,
+                                            .data_dir = local->data_dir};
+
+    return weir_launcher_start(&options, &local->launcher, err);
+}
+
+int weir_local_launcher_fd(const struct weir_local *local)
+{
+    return local->launcher.fd;
+}
+
+bool weir_local_wants_write(const struct weir_local *local)
+{
+    return weir_launcher_wants_write(&local->launcher);
+}
+
+int weir_local_service(struct weir_local *local, struct weir_err *err)
+{
+    struct weir_refusal refusal;
+    int r = weir_launcher_flush(&local->launcher, err);
+
+    while (r == 0 && (r = weir_launcher_receive(&local->launcher, &refusal, err)) > 0)
+        r = weir_vec_push(&local->refused, refusal.serial);
+    if (r != WEIR_E_UNAVAILABLE)
+        return r;
+    /* Its requests may be lost: whoever looks at their slots will see that nobody claimed them. */
+    weir_launcher_stop(&local->launcher);
+    return start_launcher(local, err);
+}
+
+/* ---- looking ---- */
+
+static int32_t shell_status(int wait_status)
+{
+    if (WIFSIGNALED(wait_status))
+        return 128 + WTERMSIG(wait_status);
+    return WEXITSTATUS(wait_status);
+}
+
+static uint32_t end_of(const struct weir_attempt_status *status)
+{
+    if ((status->flags & WEIR_ATTEMPT_TIME_LIMIT) != 0)
+        return WEIR_END_TIME_LIMIT;
+    if ((status->flags & (WEIR_ATTEMPT_OOM_KNOWN | WEIR_ATTEMPT_OOM_LIKELY)) != 0)
+        return WEIR_END_OUT_OF_MEMORY;
+    return (status->flags & WEIR_ATTEMPT_STOP_ASKED) != 0 ? WEIR_END_STOPPED : WEIR_END_EXITED;
+}
+
+/* A command that is not there is the job's own fault and ends it as a shell would; want of space or
+ * of processes is not, and the start is tried again. */
+static bool is_own_fault(const struct weir_attempt_status *status)
+{
+    switch (status->start_errno) {
+    case ENOSPC:
+    case EDQUOT:
+    case EAGAIN:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case EIO:
+    case EROFS:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void tell_end(const struct weir_attempt_status *status, struct weir_cluster_facts *facts)
+{
+    char reason[64];
+
+    facts->phase = WEIR_SEEN_ENDED;
+    facts->exit_status = shell_status(status->wait_status);
+    facts->ended_wall_ms = status->ended_wall_ms;
+    facts->cpu_us = status->user_us + status->system_us;
+    facts->maxrss_bytes = status->maxrss_kib * 1024;
+    facts->was_checkpointed = (status->flags & WEIR_ATTEMPT_CHECKPOINT_SENT) != 0;
+    facts->end = end_of(status);
+    if (status->phase != WEIR_ATTEMPT_FAILED || status->start_errno == ECANCELED)
+        return;
+    facts->end = is_own_fault(status) ? WEIR_END_EXITED : WEIR_END_NOT_STARTED;
+    snprintf(facts->detail, sizeof(facts->detail), "%s: %s", status->what,
+             strerror_r(status->start_errno, reason, sizeof(reason)));
+}
+
+/* The shim is gone without a last word: what is left of the job goes too, before it counts as
+ * ended. */
+static int tell_lost(const struct weir_local *local, const struct weir_attempt_status *status,
+                     struct weir_cluster_facts *facts, struct weir_err *err)
+{
+    char cgroup[PATH_BYTES + 32];
+    struct weir_sweep_target target = {.status = *status, .cgroup = cgroup};
+    unsigned n_left;
+    int r;
+
+    cgroup_name(local, &status->id, cgroup, sizeof(cgroup));
+    r = weir_sweep(&target, 1, &n_left, err);
+    if (r < 0)
+        return r;
+    facts->phase = n_left > 0 ? WEIR_SEEN_RUNNING : WEIR_SEEN_ENDED;
+    facts->end = n_left > 0 ? WEIR_END_NOT : WEIR_END_LOST;
+    return 0;
+}
+
+static int tell(const struct weir_local *local, const struct weir_attempt_view *view,
+                struct weir_cluster_facts *ret_facts, struct weir_err *err)
+{
+    const struct weir_attempt_status *status = &view->status;
+    struct weir_cluster_facts facts = {.started_wall_ms = status->started_wall_ms,
+                                       .pid = (uint32_t)status->main_pid};
+    int r = 0;
+
+    switch (status->phase) {
+    case WEIR_ATTEMPT_NONE:
+        facts.phase = WEIR_SEEN_NOTHING;
+        break;
+    case WEIR_ATTEMPT_FORBIDDEN:
+        facts.phase = WEIR_SEEN_ENDED;
+        facts.end = WEIR_END_NOT_STARTED;
+        break;
+    case WEIR_ATTEMPT_CLAIMED:
+    case WEIR_ATTEMPT_RUNNING:
+        facts.phase = status->phase == WEIR_ATTEMPT_RUNNING ? WEIR_SEEN_RUNNING : WEIR_SEEN_NOTHING;
+        if (!view->is_alive)
+            r = tell_lost(local, status, &facts, err);
+        break;
+    case WEIR_ATTEMPT_EXITED:
+    case WEIR_ATTEMPT_FAILED:
+        tell_end(status, &facts);
+        break;
+    case WEIR_ATTEMPT_PHASE_MAX:
+        return weir_error(err, WEIR_E_CORRUPT, "an attempt is in no known phase");
+    }
+    if (r == 0)
+        *ret_facts = facts;
+    return r;
+}
+
+static bool was_refused(struct weir_local *local, uint64_t serial)
+{
+    for (size_t i = 0; i < local->refused.n; i++) {
+        if (local->refused.items[i] == serial) {
+            weir_vec_remove(&local->refused, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int local_settle(void *ctx, const struct weir_cluster_ref *ref,
+                        struct weir_cluster_facts *ret_facts, struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+    struct weir_attempt_id id = id_of(ref);
+    struct weir_attempt_view view = {0};
+    int r = weir_slots_forbid(&local->slots, &id, &view.status, err);
+
+    if (r == WEIR_E_UNAVAILABLE) /* a shim has it: alive */
+        r = weir_slots_view(&local->slots, &id, &view, err);
+    return r < 0 ? r : tell(local, &view, ret_facts, err);
+}
+
+static int local_look(void *ctx, const struct weir_cluster_ref *ref,
+                      struct weir_cluster_facts *ret_facts, struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+    struct weir_attempt_id id = id_of(ref);
+    struct weir_attempt_view view;
+    int r;
+
+    if (was_refused(local, ref->serial))
+        return local_settle(ctx, ref, ret_facts, err);
+    r = weir_slots_view(&local->slots, &id, &view, err);
+    return r < 0 ? r : tell(local, &view, ret_facts, err);
+}
+
+static int local_command(void *ctx, const struct weir_cluster_ref *ref,
+                         enum weir_cluster_command what, int signal_number, int64_t grace_ms,
+                         struct weir_err *err)
+{
+    static const enum weir_command_op ops[] = {[WEIR_CLUSTER_SIGNAL] = WEIR_COMMAND_FORWARD,
+                                               [WEIR_CLUSTER_STOP] = WEIR_COMMAND_STOP,
+                                               [WEIR_CLUSTER_CHECKPOINT] = WEIR_COMMAND_CHECKPOINT};
+    struct weir_local *local = ctx;
+    struct weir_attempt_id id = id_of(ref);
+    struct weir_command command = {.op = ops[what],
+                                   .signal = (uint8_t)signal_number,
+                                   .grace_ms = WEIR_COMMAND_GRACE_DEFAULT};
+    struct weir_attempt_view view;
+    int r = weir_slots_view(&local->slots, &id, &view, err);
+
+    if (r < 0)
+        return r;
+    if (what == WEIR_CLUSTER_CHECKPOINT)
+        command.grace_ms = grace_of(grace_ms);
+    if (view.status.phase == WEIR_ATTEMPT_NONE)
+        return weir_error(err, WEIR_E_UNAVAILABLE, "it has not begun");
+    return weir_command_send(&view.status, &command, err);
+}
+
+/* ---- notices, slots ---- */
+
+static int local_notice_fd(void *ctx)
+{
+    return ((struct weir_local *)ctx)->notes_fd;
+}
+
+static int local_notices(void *ctx, void (*each)(void *arg, uint64_t serial), void *arg,
+                         struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+    struct weir_note notes[NOTES_MAX];
+    size_t n;
+
+    for (size_t i = local->refused.n; i-- > 0;)
+        each(arg, local->refused.items[i]); /* looking at it takes it off the list */
+    do {
+        int r = weir_notes_read(local->notes_fd, notes, NOTES_MAX, &n, err);
+
+        if (r < 0)
+            return r;
+        for (size_t i = 0; i < n; i++)
+            each(arg, notes[i].serial);
+    } while (n == NOTES_MAX);
+    return 0;
+}
+
+static void local_forget(void *ctx)
+{
+    struct weir_local *local = ctx;
+
+    if (local->used.n > 0)
+        memset(local->used.items, 0, local->used.n);
+}
+
+static void local_release(void *ctx, const struct weir_cluster_ref *ref)
+{
+    struct weir_local *local = ctx;
+
+    if (ref->slot < local->used.n)
+        local->used.items[ref->slot] = 0;
+}
+
+static int make_slots(struct weir_local *local, uint32_t n, struct weir_err *err)
+{
+    int r = n > local->slots.n ? weir_slots_grow(&local->slots, n, err) : 0;
+
+    while (r == 0 && local->used.n < n)
+        if (weir_vec_push(&local->used, 0) < 0)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for slots");
+    return r;
+}
+
+static int local_adopt(void *ctx, const struct weir_cluster_ref *ref, struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+    int r;
+
+    if (ref->slot >= WEIR_SLOTS_MAX)
+        return weir_error(err, WEIR_E_CORRUPT, "slot %u of attempt %llu does not exist", ref->slot,
+                          (unsigned long long)ref->serial);
+    r = make_slots(local, ref->slot + 1, err);
+    if (r < 0)
+        return r;
+    local->used.items[ref->slot] = 1;
+    if (ref->serial > local->last_serial)
+        local->last_serial = ref->serial;
+    return 0;
+}
+
+static int local_new_ref(void *ctx, struct weir_cluster_ref *ret_ref, struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+    uint64_t nonce;
+    uint32_t slot = 0;
+
+    while (slot < local->used.n && local->used.items[slot] != 0)
+        slot++;
+    if (slot == local->used.n) {
+        int r = make_slots(local, slot + SLOTS_MIN, err);
+
+        if (r < 0)
+            return r;
+    }
+    if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
+        return weir_error(err, WEIR_E_IO, "get random bytes for an attempt");
+    local->used.items[slot] = 1;
+    *ret_ref = (struct weir_cluster_ref){++local->last_serial, nonce >> 1, slot};
+    return 0;
+}
+
+/* ---- output ---- */
+
+static int local_read_output(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
+                             enum weir_stream stream, uint64_t offset, size_t max,
+                             uint64_t *ret_first, struct weir_buf *out, struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+    struct weir_output_chunk chunk;
+    char dir[128];
+    char *room = weir_buf_reserve(out, max);
+    int r;
+
+    if (room == NULL)
+        return weir_buf_check(out, "output", err);
+    output_dir_name(number, member, attempt, dir, sizeof(dir));
+    r = weir_output_read(local->data_dir, dir,
+                         stream == WEIR_STDOUT ? WEIR_OUTPUT_OUT : WEIR_OUTPUT_ERR, offset, room,
+                         max, &chunk, err);
+    if (r < 0)
+        return r;
+    weir_buf_commit(out, chunk.n);
+    *ret_first = chunk.offset;
+    return 0;
+}
+
+static int local_remove_output(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
+                               struct weir_err *err)
+{
+    char dir[128];
+
+    output_dir_name(number, member, attempt, dir, sizeof(dir));
+    return weir_output_remove(((struct weir_local *)ctx)->data_dir, dir, err);
+}
+
+/* ---- life ---- */
+
+static int prepare(struct weir_local *local, const struct weir_local_config *config,
+                   struct weir_err *err)
+{
+    char path[PATH_BYTES + 8];
+    uint64_t serial = 0;
+    int r;
+
+    snprintf(path, sizeof(path), "%s/" OUTPUT_FOLDER, local->data_dir);
+    if (mkdir(path, 0700) < 0 && errno != EEXIST)
+        return weir_error_errno(err, errno, "make '%s'", path);
+    r = weir_slots_open(local->data_dir, SLOTS_MIN, &local->slots, err);
+    if (r == 0)
+        r = make_slots(local, local->slots.n, err);
+    if (r == 0)
+        r = weir_slots_max_serial(&local->slots, &serial, err);
+    if (r == 0)
+        r = weir_notes_open(local->data_dir, &local->notes_fd, err);
+    if (r == 0)
+        r = start_launcher(local, err);
+    local->last_serial = serial > config->serial_floor ? serial : config->serial_floor;
+    return r;
+}
+
+int weir_local_open(const struct weir_local_config *config, struct weir_local **ret_local,
+                    struct weir_cluster *ret_port, struct weir_err *err)
+{
+    struct weir_local *local;
+    int r;
+
+    if (strlen(config->data_dir) >= PATH_BYTES || strlen(config->cgroup) >= PATH_BYTES)
+        return weir_error(err, WEIR_E_TOO_LARGE, "the data directory's path is too long");
+    local = weir_mem_alloc_array(1, sizeof(*local));
+    if (local == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory to run jobs");
+    local->slots = (struct weir_slots)WEIR_SLOTS_INIT;
+    local->launcher.fd = -1;
+    local->notes_fd = -1;
+    local->launcher_exe = config->launcher_exe;
+    local->launcher_argv = config->launcher_argv;
+    memcpy(local->data_dir, config->data_dir, strlen(config->data_dir) + 1);
+    memcpy(local->cgroup, config->cgroup, strlen(config->cgroup) + 1);
+    r = prepare(local, config, err);
+    if (r < 0) {
+        weir_local_close(local);
+        return r;
+    }
+    *ret_port = (struct weir_cluster){
+        .ctx = local,
+        .launch = local_launch,
+        .look = local_look,
+        .settle = local_settle,
+        .command = local_command,
+        .notice_fd = local_notice_fd,
+        .notices = local_notices,
+        .release = local_release,
+        .new_ref = local_new_ref,
+        .forget = local_forget,
+        .adopt = local_adopt,
+        .read_output = local_read_output,
+        .remove_output = local_remove_output,
+    };
+    *ret_local = local;
+    return 0;
+}
+
+struct weir_local *weir_local_close(struct weir_local *local)
+{
+    if (local == NULL)
+        return NULL;
+    if (local->launcher.fd >= 0)
+        weir_launcher_stop(&local->launcher);
+    if (local->notes_fd >= 0)
+        close(local->notes_fd);
+    weir_slots_close(&local->slots);
+    weir_vec_finish(&local->used);
+    weir_vec_finish(&local->refused);
+    return weir_mem_free(local);
+}

@@ -1,0 +1,29 @@
+/* edge/local/cluster.h — port/cluster.h on this machine: launcher, shims, slots, output files. */
+#ifndef WEIR_EDGE_LOCAL_CLUSTER_H
+#define WEIR_EDGE_LOCAL_CLUSTER_H
+
+#include "port/cluster.h"
+
+struct weir_local;
+
+struct weir_local_config {
+    const char *data_dir;             /* absolute */
+    const char *launcher_exe;         /* NULL: this program */
+    const char *const *launcher_argv; /* NULL-terminated; leads to weir_launcher_main() */
+    const char *cgroup;    /* v2 directory in which each attempt gets its own; "": none */
+    uint64_t serial_floor; /* serials given out are above this and above what the slots hold */
+};
+
+int weir_local_open(const struct weir_local_config *config, struct weir_local **ret_local,
+                    struct weir_cluster *ret_port, struct weir_err *err);
+/* Jobs go on. */
+struct weir_local *weir_local_close(struct weir_local *local);
+
+/* The launcher's socket, to be watched for reading, and for writing while weir_local_wants_write().
+ * Changes when the launcher had to be started anew. */
+int weir_local_launcher_fd(const struct weir_local *local);
+bool weir_local_wants_write(const struct weir_local *local);
+/* Sends on and takes refusals in; starts a new launcher where the old one died. */
+int weir_local_service(struct weir_local *local, struct weir_err *err);
+
+#endif
