@@ -508,20 +508,21 @@ int weir_nvml_processes(struct weir_nvml *nvml, const char *uuid, struct weir_ar
     struct weir_nvml_process *processes = NULL;
     struct processes found = {NULL, 0, 0};
     uint32_t n = 0;
+    int result;
     int rc = find_device(nvml, uuid, &handle, err);
 
     if (rc < 0)
         return rc;
-    rc = add_all_lists(&nvml->call, handle, &found);
-    if (rc == WEIR_NVML_SUCCESS) {
+    result = add_all_lists(&nvml->call, handle, &found);
+    if (result == WEIR_NVML_SUCCESS) {
         n = merge(found.items, found.n);
         processes = weir_arena_new_n(arena, struct weir_nvml_process, n);
     }
     if (processes != NULL && n > 0)
         memcpy(processes, found.items, n * sizeof(*processes));
     weir_vec_finish(&found);
-    if (rc != WEIR_NVML_SUCCESS && rc != WEIR_NVML_MEMORY)
-        return fail(nvml, rc, "list processes", err);
+    if (result != WEIR_NVML_SUCCESS && result != WEIR_NVML_MEMORY)
+        return fail(nvml, result, "list processes", err);
     if (processes == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for processes");
     *ret_processes = processes;

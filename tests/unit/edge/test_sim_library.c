@@ -324,6 +324,8 @@ static void tells_mig_capable_from_not(void **state)
     assert_int_equal(sim.DeviceGetMigMode(handle(0), &current, &pending), 0);
     assert_int_equal(current, 0);
     assert_int_equal(pending, 0);
+    assert_int_equal(sim.DeviceGetMigMode(handle(0), NULL, &pending), WEIR_NVML_INVALID_ARGUMENT);
+    assert_int_equal(sim.DeviceGetMigMode(handle(0), &current, NULL), WEIR_NVML_INVALID_ARGUMENT);
     assert_int_equal(sim.DeviceGetMigMode(handle(4), &current, &pending), WEIR_NVML_NOT_SUPPORTED);
     assert_int_equal(sim.DeviceGetMigDeviceHandleByIndex(handle(0), 0, &instance),
                      WEIR_NVML_NOT_FOUND);
