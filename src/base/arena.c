@@ -62,10 +62,14 @@ void weir_arena_reset(struct weir_arena *arena)
 
     if (keep == NULL)
         return;
-    /* Pieces of their own size are chunked too: keep the largest that is not one of those. */
+    /* The largest that is no single large piece: one large request must not be paid for ever. */
     for (struct weir_arena_chunk *c = arena->head; c != NULL; c = c->older)
         if (c->size <= CHUNK_MAX && (keep->size > CHUNK_MAX || c->size > keep->size))
             keep = c;
+    if (keep->size > CHUNK_MAX) {
+        weir_arena_finish(arena);
+        return;
+    }
     for (struct weir_arena_chunk **link = &arena->head; *link != NULL; link = &(*link)->older) {
         if (*link == keep) {
             *link = keep->older;

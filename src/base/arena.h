@@ -26,7 +26,7 @@ struct weir_arena {
 
 void weir_arena_init(struct weir_arena *arena, size_t max_bytes);
 void weir_arena_finish(struct weir_arena *arena); /* frees all; the arena can be used again */
-/* Forgets all, keeps the largest chunk for the next round. */
+/* Forgets all, keeps the largest chunk of up to 1 MiB for the next round. */
 void weir_arena_reset(struct weir_arena *arena);
 
 /* Zeroed, aligned to 16 bytes. NULL when memory is short or max_bytes would be passed. */

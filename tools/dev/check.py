@@ -104,7 +104,8 @@ def build_work(build, targets=None):
         if good:
             wanted = targets() if targets else []
             good, output = run_command(["ninja", "-C", build, "--quiet", f"-j{JOBS}", *wanted], cwd=ROOT)
-        return (Counts(1), "") if good else (Counts(failed=1), output)
+        # What meson and ninja say before the first failure is of no interest.
+        return (Counts(1), "") if good else (Counts(failed=1), output[max(output.find("FAILED:"), 0):])
 
     return work
 
