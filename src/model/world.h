@@ -351,7 +351,8 @@ struct weir_task {
     int32_t exit_status; /* as a shell gives it: 0 … 255, 128 + n for signal n; meaningful when
                             ended by itself */
     uint32_t n_failures; /* attempts that failed by their own fault (arrays count per task) */
-    uint32_t reserved;
+    uint32_t for_whom;   /* workload its room is being made for; meaningful while stop_cause is
+                            PREEMPTED or RECLAIMED */
     int64_t started_wall_ms;
     int64_t started_mono_ms;
     int64_t checkpoint_mono_ms; /* last known checkpoint; 0: none */
