@@ -39,6 +39,11 @@ char *weir_arena_strndup(struct weir_arena *arena, const char *text, size_t n);
 char *weir_arena_printf(struct weir_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Makes room for n items in *items (of `size` bytes, *cap allotted), at least doubling; the old
+ * place is left to the arena. 0 or WEIR_E_NO_MEMORY with all as it was. */
+int weir_arena_grow(struct weir_arena *arena, void *items_ptr, uint32_t *cap, uint32_t n,
+                    size_t size);
+
 #define weir_arena_new(arena, type) ((type *)weir_arena_alloc((arena), sizeof(type)))
 #define weir_arena_new_n(arena, type, n)                                                           \
     ((type *)weir_arena_alloc_array((arena), (n), sizeof(type)))

@@ -279,6 +279,7 @@ static const struct field task_fields[] = {
     FIELD(weir_task, ended, RULE_BELOW, WEIR_END_MAX),
     FIELD(weir_task, exit_status, RULE_BELOW, 256),
     FIELD(weir_task, cause, RULE_BELOW, WEIR_CAUSE_MAX),
+    FIELD_RESERVED(weir_task, reserved),
     FIELD(weir_task, started_wall_ms, RULE_MS, 0),
     FIELD(weir_task, started_mono_ms, RULE_MS, 0),
     FIELD(weir_task, checkpoint_mono_ms, RULE_MS, 0),
