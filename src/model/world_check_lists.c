@@ -89,7 +89,7 @@ static int walk_list(const struct weir_check *check, const struct list *list, ui
                                     weir_table_name(list->members));
         if (weir_bitset_has(seen, at))
             return weir_check_fault(check, weir_check_at(list->members, at, list->next_name),
-                                    "is in a list twice, or in a circle");
+                                    "puts the row into a list twice, or into a circle");
         weir_bitset_add(seen, at);
         n++;
     }
@@ -120,7 +120,8 @@ static int check_list(const struct weir_check *check, const struct list *list)
             continue;
         if (is_member(world, list, i))
             return weir_check_fault(check, weir_check_at(list->members, i, list->next_name),
-                                    "is in no list of the %s", weir_table_name(list->owners));
+                                    "matters to nobody: the row is in no list of %s",
+                                    weir_table_name(list->owners));
         if (index_at(world, list->members, i, list->next) != WEIR_NONE)
             return weir_check_fault(check, weir_check_at(list->members, i, list->next_name),
                                     "is %u although the row is in no list",
