@@ -91,6 +91,16 @@ static int apply(const struct weir_plan *plan, const struct weir_action *action,
     return WEIR_E_UNSUPPORTED;
 }
 
+static int note_cause(const struct weir_action *action, struct weir_edit *edit)
+{
+    struct weir_task *row = weir_edit_task(edit, action->task);
+
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    row->cause = action->cause;
+    return 0;
+}
+
 /* All are compared before the first is carried out: one action may touch the rows of neighbours. */
 static int check(const struct weir_plan *plan, const struct weir_world *view, struct weir_err *err)
 {
@@ -118,6 +128,8 @@ int weir_plan_apply(const struct weir_plan *plan, struct weir_now now, struct we
         const struct weir_action *action = &plan->actions[i];
 
         r = apply(plan, action, now, edit);
+        if (r == 0)
+            r = note_cause(action, edit);
         if (r < 0)
             return weir_error(err, r, "apply action %u, to %s task %u", i,
                               weir_action_name((enum weir_action_kind)action->kind), action->task);
