@@ -105,7 +105,7 @@ int weir_launcher_flush(struct weir_launcher *launcher, struct weir_err *err)
     return 0;
 }
 
-int weir_launcher_receive(struct weir_launcher *launcher, struct weir_refusal *ret_refusal,
+int weir_launcher_receive(struct weir_launcher *launcher, struct weir_launch_refusal *ret_refusal,
                           struct weir_err *err)
 {
     while (launcher->n_in < WEIR_REFUSAL_BYTES) {

@@ -33,7 +33,7 @@ struct weir_launcher {
     uint32_t n_in;
 };
 
-struct weir_refusal {
+struct weir_launch_refusal {
     uint64_t serial; /* 0: the request could not be read */
     uint32_t slot;
     int errnum; /* see weir_slot_claim(); EAGAIN also: no process could be forked */
@@ -54,7 +54,7 @@ bool weir_launcher_wants_write(const struct weir_launcher *launcher);
 /* Sends on. WEIR_E_UNAVAILABLE as above. */
 int weir_launcher_flush(struct weir_launcher *launcher, struct weir_err *err);
 /* 1: *ret_refusal is set, call again; 0: nothing now; WEIR_E_UNAVAILABLE: the launcher is gone. */
-int weir_launcher_receive(struct weir_launcher *launcher, struct weir_refusal *ret_refusal,
+int weir_launcher_receive(struct weir_launcher *launcher, struct weir_launch_refusal *ret_refusal,
                           struct weir_err *err);
 
 /* The launcher itself: serves the socket on its stdin until that closes. For a hidden subcommand;

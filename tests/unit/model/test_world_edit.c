@@ -122,6 +122,8 @@ static bool may_become(uint32_t from, uint32_t to)
 {
     if (from == WEIR_TASK_QUEUED)
         return to == WEIR_TASK_FAILED || to == WEIR_TASK_CANCELLED;
+    if (from == WEIR_TASK_SUCCEEDED) /* its gang begins anew */
+        return to == WEIR_TASK_QUEUED;
     return holds(from) && (!holds(to) || to > from);
 }
 

@@ -183,7 +183,7 @@ static struct weir_attempt_status wait_phase(struct rig *rig, const struct rig_j
     struct weir_attempt_view view;
 
     for (;;) {
-        struct weir_refusal refusal;
+        struct weir_launch_refusal refusal;
 
         must(weir_slots_view(&rig->slots, &job->launch.id, &view, &err));
         if (weir_attempt_is_final(view.status.phase) ||
