@@ -24,6 +24,11 @@ static void write_again(const struct weir_sse_event *event)
     struct weir_str input;
     size_t n_lost = event->id.len == 0; /* not written */
 
+    /* A peer may put NUL into a name, we do not. */
+    if (weir_str_find_char(event->event, '\0') >= 0) {
+        must(weir_sse_write(&out, event, NULL) == WEIR_E_INVALID);
+        return;
+    }
     must(weir_sse_write(&out, event, NULL) == 0);
     weir_sse_reader_init(&reader, 1 << 16);
     input = weir_buf_view(&out);
