@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/place/gang.h"
+#include "core/preempt/victims.h"
 #include "core/queue/quota.h"
 
 struct turn {
@@ -37,7 +38,8 @@ static int start_members(struct turn *turn, const struct weir_set *set)
             return WEIR_E_NO_MEMORY;
     }
     turn->candidate->n_placed += set->n_members;
-    turn->change = WEIR_LINE_PATH;
+    if (turn->change == WEIR_LINE_SAME)
+        turn->change = WEIR_LINE_PATH;
     return 0;
 }
 
@@ -48,6 +50,8 @@ static bool may_find(const struct turn *turn, const struct weir_want *want, uint
     const struct weir_overlay *overlay = &turn->tick->overlay;
     uint32_t none = views == WEIR_IN_BOTH ? want->none_now : want->none_soon;
 
+    if (views & WEIR_IN_NOW && (turn->tick->policy->actions & WEIR_POLICY_PLACE) == 0)
+        return false;
     return none != overlay->freed + 1 &&
            weir_quota_fits_limits(overlay, views, want->leaf, &want->amounts, NULL);
 }
@@ -68,6 +72,23 @@ static int try_views(struct turn *turn, uint32_t want, struct weir_set *set, uin
     return r;
 }
 
+static int try_victims(struct turn *turn, uint32_t want, struct weir_set *set)
+{
+    struct weir_want *w = &turn->line->wants[want];
+    int r;
+
+    if (!weir_victims_may_exist(turn->line, turn->candidate, w))
+        return 0;
+    r = weir_victims_make_room(turn->line, turn->candidate, set);
+    if (r == 1)
+        turn->change = WEIR_LINE_EVERYWHERE;
+    if (r == 0 && set->scope.level == WEIR_NONE) {
+        w->no_victims = turn->tick->overlay.freed + 1;
+        w->no_victims_priority = turn->candidate->priority;
+    }
+    return r;
+}
+
 static int try_set(struct turn *turn, uint32_t want, struct weir_set *set,
                    enum outcome *ret_outcome)
 {
@@ -81,10 +102,13 @@ static int try_set(struct turn *turn, uint32_t want, struct weir_set *set,
         return start_members(turn, set);
     }
     r = try_views(turn, want, set, WEIR_IN_SOON);
+    if (r == 0)
+        r = try_victims(turn, want, set);
     if (r <= 0)
         return r;
     turn->candidate->n_promised += set->n_members;
-    turn->change = WEIR_LINE_PATH;
+    if (turn->change == WEIR_LINE_SAME)
+        turn->change = WEIR_LINE_PATH;
     *ret_outcome = OUTCOME_PROMISED;
     return 0;
 }
@@ -190,7 +214,8 @@ static int list_members(const struct turn *turn, const struct weir_want *want, s
 
 static bool is_hopeless(const struct turn *turn, const struct weir_want *want)
 {
-    return !may_find(turn, want, WEIR_IN_BOTH) && !may_find(turn, want, WEIR_IN_SOON);
+    return !may_find(turn, want, WEIR_IN_BOTH) && !may_find(turn, want, WEIR_IN_SOON) &&
+           !weir_victims_may_exist(turn->line, turn->candidate, want);
 }
 
 static int place_gang(struct turn *turn)

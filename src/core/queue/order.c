@@ -225,6 +225,7 @@ static void set_up_queue(struct weir_line *line, uint32_t row)
 
     q->head = WEIR_NONE;
     q->closed = WEIR_NONE;
+    q->lowest_running = INT32_MAX;
     q->isolation = weir_quota_isolation(line->tick->world, row);
     for (uint32_t queue = row; queue != WEIR_NONE; queue = above->parent) {
         int64_t opens;
@@ -256,6 +257,12 @@ static int set_up_queues(struct weir_line *line)
     for (uint32_t row = weir_world_first(world, WEIR_TABLE_QUEUES); row != WEIR_NONE;
          row = weir_world_after(world, WEIR_TABLE_QUEUES, row))
         set_up_queue(line, row);
+    for (uint32_t i = 0; i < overlay->n_running; i++) {
+        const struct weir_workload *job = overlay->running[i].job;
+
+        if (job->priority < line->queues[job->queue].lowest_running)
+            line->queues[job->queue].lowest_running = job->priority;
+    }
     return 0;
 }
 

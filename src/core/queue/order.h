@@ -61,9 +61,9 @@ struct weir_line_queue {
     uint32_t n_owed; /* of these: others are leaving for them */
     uint32_t head;   /* the first of the subtree, or WEIR_NONE */
     uint32_t isolation;
-    uint32_t closed; /* the queue that is not open, itself or above; or WEIR_NONE */
-    uint32_t reserved;
-    int64_t opens_wall_ms; /* while closed; INT64_MAX: never */
+    uint32_t closed;        /* the queue that is not open, itself or above; or WEIR_NONE */
+    int32_t lowest_running; /* priority among what runs in this leaf; INT32_MAX: nothing does */
+    int64_t opens_wall_ms;  /* while closed; INT64_MAX: never */
 };
 
 struct weir_line {

@@ -46,7 +46,7 @@ struct bench {
 };
 
 struct node_spec {
-    const char *name;
+    const char *name; /* its number is its rank */
     int gpus;
     const char *class;          /* "h100" */
     int gpu_gib;                /* 80 */
@@ -57,7 +57,6 @@ struct node_spec {
     const char *label;          /* of "label=VALUE"; none */
     enum weir_node_phase phase; /* ready */
     bool requested;
-    uint32_t rank;
     int nvlink; /* GPUs per NVLink group; 0: unknown */
 };
 
@@ -236,7 +235,7 @@ static inline void add_node(struct bench *b, struct node_spec spec)
         .phase = spec.requested    ? WEIR_NODE_REQUESTED
                  : spec.phase == 0 ? WEIR_NODE_READY
                                    : spec.phase,
-        .rank = spec.rank,
+        .rank = (uint32_t)strtoul(spec.name + strcspn(spec.name, "0123456789"), NULL, 10),
         .labels = labels_of(b, spec.label),
         .taints = WEIR_NONE,
         .phase_cause = WEIR_NONE,
@@ -463,14 +462,18 @@ static inline void tick(struct bench *b)
 }
 
 /* What was started runs. */
-static inline void run_started(struct bench *b)
+static inline uint32_t run_started(struct bench *b)
 {
     const struct weir_world *view = weir_edit_view(b->edit);
+    uint32_t n = 0;
 
     for (uint32_t at = weir_world_first(view, WEIR_TABLE_TASKS); at != WEIR_NONE;
          at = weir_world_after(view, WEIR_TABLE_TASKS, at))
-        if (weir_world_task(view, at)->state == WEIR_TASK_STARTING)
+        if (weir_world_task(view, at)->state == WEIR_TASK_STARTING) {
             must(weir_edit_task_state(b->edit, at, WEIR_TASK_RUNNING));
+            n++;
+        }
+    return n;
 }
 
 static inline void end_task(struct bench *b, const char *job, uint32_t member, enum weir_end end,
@@ -484,28 +487,33 @@ static inline void end_task(struct bench *b, const char *job, uint32_t member, e
 }
 
 /* What was asked to leave has left. */
-static inline void end_stopping(struct bench *b)
+static inline uint32_t end_stopping(struct bench *b)
 {
     const struct weir_world *view = weir_edit_view(b->edit);
+    uint32_t n = 0;
 
     for (uint32_t at = weir_world_first(view, WEIR_TABLE_TASKS); at != WEIR_NONE;
          at = weir_world_after(view, WEIR_TABLE_TASKS, at))
-        if (weir_world_task(view, at)->state == WEIR_TASK_STOPPING)
+        if (weir_world_task(view, at)->state == WEIR_TASK_STOPPING) {
             weir_edit_task(b->edit, at)->ended = WEIR_END_STOPPED;
+            n++;
+        }
+    return n;
 }
 
 /* Ticks, and lets what follows happen, until nothing more does; fails after n rounds. */
 static inline void settle(struct bench *b, int n)
 {
+    uint32_t n_changes;
+
     do {
         if (n-- == 0)
             fail_msg("the world does not come to rest");
         tick(b);
-        run_started(b);
-        end_stopping(b);
+        n_changes = b->plan.n_actions + run_started(b) + end_stopping(b);
         b->now.wall_ms++;
         b->now.mono_ms++;
-    } while (b->plan.n_actions > 0);
+    } while (n_changes > 0);
 }
 
 static inline const struct weir_action *action_on(const struct bench *b, const char *job,
