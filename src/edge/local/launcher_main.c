@@ -14,6 +14,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define OOM_SCORE_SHIM "-1000"
@@ -53,15 +54,21 @@ static int settle_descriptors(void)
     return 0;
 }
 
+/* By the raw call: glibc will not touch its own signals, which a parent may have left ignored. */
 static void settle_signals(void)
 {
+    struct {
+        void *handler;
+        unsigned long flags;
+        void *restorer;
+        uint64_t mask;
+    } as_default = {0};
     struct sigaction children = {.sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT};
-    sigset_t all;
+    uint64_t all = ~0ULL;
 
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, NULL, sizeof(all));
     for (int number = 1; number <= SIGRTMAX; number++)
-        signal(number, SIG_DFL);
+        syscall(SYS_rt_sigaction, number, &as_default, NULL, sizeof(as_default.mask));
     sigaction(SIGCHLD, &children, NULL);
 }
 

@@ -6,7 +6,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,23 +33,38 @@ static bool read_head(const char *path, char *text, size_t size)
     return true;
 }
 
+/* The next blank-separated number; a sign is skipped, no field used here has one that matters. */
+static uint64_t next_number(const char **at)
+{
+    uint64_t value = 0;
+
+    while (**at == ' ' || **at == '-')
+        (*at)++;
+    for (; isdigit((unsigned char)**at); (*at)++)
+        value = value * 10 + (uint64_t)(**at - '0');
+    return value;
+}
+
 bool weir_proc_parse(const char *line, struct weir_proc *ret_proc)
 {
+    enum { FIELD_SESSION = 6, FIELD_START = 22 };
     /* The command's name may hold blanks and parentheses: the last one ends it. */
-    const char *close_paren = strrchr(line, ')');
+    const char *at = strrchr(line, ')');
     struct weir_proc proc;
 
-    if (close_paren == NULL || sscanf(line, "%d (", &proc.pid) != 1)
+    proc.pid = (pid_t)next_number(&line);
+    if (proc.pid == 0 || at == NULL || at[1] != ' ' || at[2] == '\0')
         return false;
-    if (sscanf(close_paren + 1, " %c %d %d %d", &proc.state, &proc.ppid, &proc.pgrp,
-               &proc.session) != 4)
+    proc.state = at[2];
+    at += 3;
+    proc.ppid = (pid_t)next_number(&at);
+    proc.pgrp = (pid_t)next_number(&at);
+    proc.session = (pid_t)next_number(&at);
+    for (int field = FIELD_SESSION + 1; field < FIELD_START; field++)
+        next_number(&at);
+    if (*at != ' ')
         return false;
-    /* Fields 7 to 21 come before the start time. */
-    if (sscanf(close_paren + 1,
-               " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-               "%" SCNu64,
-               &proc.start_ticks) != 1)
-        return false;
+    proc.start_ticks = next_number(&at);
     *ret_proc = proc;
     return true;
 }
@@ -201,12 +215,13 @@ struct weir_proc_tree weir_proc_signal_tree(pid_t root, const int *signals, unsi
 
 int64_t weir_proc_oom_kills(void)
 {
-    weir_cleanup_file FILE *file = fopen("/proc/vmstat", "re");
-    char line[128];
-    int64_t n;
+    enum { VMSTAT_BYTES = 16384 };
+    char text[VMSTAT_BYTES];
+    const char *at =
+        read_head("/proc/vmstat", text, sizeof(text)) ? strstr(text, "\noom_kill ") : NULL;
 
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, "oom_kill %" SCNd64, &n) == 1)
-            return n;
-    return -1;
+    if (at == NULL)
+        return -1;
+    at += strlen("\noom_kill");
+    return (int64_t)next_number(&at);
 }

@@ -215,6 +215,9 @@ int weir_slots_view(const struct weir_slots *slots, const struct weir_attempt_id
         errnum = is_slot_locked(slots->fd, id->slot, &view.is_alive);
         if (errnum != 0)
             return slot_error(err, errnum, id->slot);
+        view.status = before;
+        if (weir_attempt_is_final(before.phase))
+            break;
         code = read_status(slots, id, &view.status, err);
         if (code < 0)
             return code;

@@ -78,7 +78,7 @@ static int become_user(struct weir_spawn *spawn)
 static int settle(struct child *child)
 {
     const struct weir_launch *launch = child->spawn->launch;
-    sigset_t none;
+    const uint64_t none = 0;
 
     umask(launch->umask);
     /* After the change of user, which clears it. A parent that died before cannot send it. */
@@ -91,8 +91,7 @@ static int settle(struct child *child)
     if (chdir(launch->cwd) < 0)
         return errno;
     child->spawn->ret_what = "exec";
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof(none));
     return 0;
 }
 

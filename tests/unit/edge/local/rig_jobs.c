@@ -69,8 +69,7 @@ static int eat_memory(void)
 {
     for (;;) {
         size_t n = 1 << 20;
-        char *block =
-            mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        char *block = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
         if (block == MAP_FAILED)
             return 1;
@@ -92,19 +91,6 @@ static int change_user(void)
         pause();
 }
 
-static int show_signals(void)
-{
-    char line[256];
-    FILE *file = fopen("/proc/self/status", "re");
-
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (strncmp(line, "Sig", 3) == 0 || strncmp(line, "Shd", 3) == 0)
-            fputs(line, stdout);
-    if (file != NULL)
-        fclose(file);
-    return 0;
-}
-
 int rig_job_main(int argc, char **argv)
 {
     const char *name = argv[0];
@@ -122,7 +108,5 @@ int rig_job_main(int argc, char **argv)
         return eat_memory();
     if (strcmp(name, "change-user") == 0)
         return change_user();
-    if (strcmp(name, "signals") == 0)
-        return show_signals();
     return 64;
 }
