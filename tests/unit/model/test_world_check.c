@@ -779,6 +779,8 @@ static void names_faults_of_rows_strings_and_spans(void **state)
     const struct fault faults[] = {
         FAULT_NAMED(SIGNALS, 1, weir_signal, window_ms, 5, "row", "is free, but not zero"),
         FAULT_NAMED(SIGNALS, 1, weir_signal, row.key.bytes[3], 5, "row", "is free, but not zero"),
+        FAULT_NAMED(SIGNALS, 0, weir_signal, row.gen, 0, "gen", "is 0"),
+        FAULT_NAMED(SIGNALS, 1, weir_signal, row.gen, 0, "gen", "is 0"),
         FAULT_NAMED(SIGNALS, 0, weir_signal, row.live, 2, "live", "is 2, not below 2"),
         FAULT_NAMED(STRINGS, 0, weir_string, row.live, 0, "live", "never freed"),
         FAULT_NAMED(SPANS, 0, weir_span_cell, row.live, 0, "live", "never freed"),
