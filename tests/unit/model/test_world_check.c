@@ -943,7 +943,7 @@ static void random_damage_is_refused_or_harmless(void **state)
         world = weir_edit_seal(history.edit);
         must(weir_world_check(world, NULL));
         exercise(world);
-        for (int i = 0; i < 4000; i++) {
+        for (int i = 0; i < 1500; i++) {
             enum weir_table_id id =
                 (enum weir_table_id)weir_rng_below(&history.rng, WEIR_TABLE_MAX);
             const struct weir_table *table = &world->tables[id];
@@ -969,7 +969,7 @@ static void random_damage_is_refused_or_harmless(void **state)
         weir_world_unref(world);
         history_finish(&history);
     }
-    assert_true(n_refused > 1000 && n_passed > 100);
+    assert_true(n_refused > 500 && n_passed > 50);
 }
 
 int main(void)
