@@ -126,6 +126,8 @@ static int check_row(const struct weir_check *check, enum weir_table_id id, uint
     if (row->live > 1)
         return weir_check_fault(check, weir_check_at(id, index, "live"), "is %u, not below 2",
                                 row->live);
+    if (row->gen == 0)
+        return weir_check_fault(check, weir_check_at(id, index, "gen"), "is 0");
     if (row->live == 0) {
         if (is_interned(id))
             return weir_check_fault(check, weir_check_at(id, index, "live"),

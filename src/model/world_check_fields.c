@@ -403,35 +403,74 @@ static int check_ms(const struct weir_check *check, struct weir_check_place plac
                             (long long)WEIR_MS_MAX);
 }
 
+static int check_zero(const struct weir_check *check, struct weir_check_place place,
+                      const char *bytes, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (bytes[i] != 0)
+            return weir_check_fault(check, place, "is not 0");
+    return 0;
+}
+
+static int check_amounts(const struct weir_check *check, struct weir_check_place place,
+                         const char *values, bool is_limit, struct weir_amounts *totals)
+{
+    for (int i = 0; i < WEIR_RESOURCE_MAX; i++) {
+        int64_t value;
+        int r;
+
+        memcpy(&value, values + (size_t)i * sizeof(value), sizeof(value));
+        place.element = i;
+        r = check_amount(check, place, value, is_limit, &totals->of[i]);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
 static int check_field(struct fields_check *fc, struct weir_check_place place,
                        const struct field *field, const void *row, struct weir_amounts *totals)
 {
     const char *at = (const char *)row + field->offset;
-    bool is_limit =
-        field->rule == RULE_MS_LIMIT || field->rule == RULE_LIMIT || field->rule == RULE_LIMITS;
-    struct weir_amounts amounts = {0};
-    uint32_t n = 0;
     uint32_t index;
+    int64_t value;
 
-    if (field->rule == RULE_ZERO) {
-        for (uint32_t i = 0; i < field->limit; i++)
-            if (at[i] != 0)
-                return weir_check_fault(fc->check, place, "is not 0");
-        return 0;
-    }
-    if (field->rule < RULE_MS) {
+    switch ((enum rule)field->rule) {
+    case RULE_BELOW:
+    case RULE_STRING:
+    case RULE_ROW:
+    case RULE_LINK:
+    case RULE_RESOURCE:
+    case RULE_SPAN:
         memcpy(&index, at, sizeof(index));
         return check_index(fc, place, field, index);
+    case RULE_MS:
+    case RULE_MS_LIMIT:
+        memcpy(&value, at, sizeof(value));
+        return check_ms(fc->check, place, value, field->rule == RULE_MS_LIMIT);
+    case RULE_AMOUNT:
+    case RULE_LIMIT:
+        memcpy(&value, at, sizeof(value));
+        return check_amount(fc->check, place, value, field->rule == RULE_LIMIT, &totals->of[0]);
+    case RULE_AMOUNTS:
+    case RULE_LIMITS:
+        return check_amounts(fc->check, place, at, field->rule == RULE_LIMITS, totals);
+    case RULE_ZERO:
+        return check_zero(fc->check, place, at, field->limit);
     }
-    n = field->rule >= RULE_AMOUNTS ? WEIR_RESOURCE_MAX : 1;
-    memcpy(&amounts, at, n * sizeof(amounts.of[0]));
-    if (field->rule == RULE_MS || field->rule == RULE_MS_LIMIT)
-        return check_ms(fc->check, place, amounts.of[0], is_limit);
-    for (uint32_t i = 0; i < n; i++) {
-        int r;
+    WEIR_BUG("not a rule");
+}
 
-        place.element = n > 1 ? (int)i : -1;
-        r = check_amount(fc->check, place, amounts.of[i], is_limit, &totals->of[i]);
+/* All fields of one row. `totals`: of each field, what the rows before have. */
+static int check_fields_of(struct fields_check *fc, enum weir_table_id id, uint32_t index,
+                           struct weir_amounts *totals)
+{
+    const void *row = weir_table_row(weir_world_table(fc->check->world, id), index);
+
+    for (size_t f = 0; f < fields_of[id].n; f++) {
+        const struct field *field = &fields_of[id].fields[f];
+        int r = check_field(fc, weir_check_at(id, index, field->name), field, row, &totals[f]);
+
         if (r < 0)
             return r;
     }
@@ -441,23 +480,17 @@ static int check_field(struct fields_check *fc, struct weir_check_place place,
 static int check_table(struct fields_check *fc, enum weir_table_id id)
 {
     const struct weir_table *table = weir_world_table(fc->check->world, id);
-    int r;
+    struct weir_amounts *totals =
+        weir_arena_new_n(fc->check->arena, struct weir_amounts, fields_of[id].n);
 
-    for (size_t f = 0; f < fields_of[id].n; f++) {
-        const struct field *field = &fields_of[id].fields[f];
-        struct weir_amounts totals = {0};
-
-        for (uint32_t i = weir_table_next(table, 0); i != WEIR_NONE;
-             i = weir_table_next(table, i + 1)) {
-            r = check_field(fc, weir_check_at(id, i, field->name), field, weir_table_row(table, i),
-                            &totals);
-            if (r < 0)
-                return r;
-        }
-    }
+    if (totals == NULL)
+        return weir_check_no_memory(fc->check);
     for (uint32_t i = weir_table_next(table, 0); i != WEIR_NONE;
          i = weir_table_next(table, i + 1)) {
-        r = weir_check_row(fc->check, id, i);
+        int r = check_fields_of(fc, id, i, totals);
+
+        if (r == 0)
+            r = weir_check_row(fc->check, id, i);
         if (r < 0)
             return r;
     }

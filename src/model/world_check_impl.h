@@ -41,7 +41,8 @@ int weir_check_fault(const struct weir_check *check, struct weir_check_place pla
 int weir_check_no_memory(const struct weir_check *check);
 
 int weir_check_fields(const struct weir_check *check);
-/* Called by weir_check_fields(), table by table. */
+/* Called by weir_check_fields() after the fields of this row; of rows it names only that they live
+ * is known then. */
 int weir_check_row(const struct weir_check *check, enum weir_table_id id, uint32_t index);
 int weir_check_lists(const struct weir_check *check);
 int weir_check_sums(const struct weir_check *check);

@@ -1,4 +1,4 @@
-/* What takes several fields of a row to see. Each field by itself was seen to be in range. */
+/* What takes several fields to see. */
 #include "base/err.h"
 #include "model/world_check_impl.h"
 

@@ -22,7 +22,8 @@ void *weir_edit_touch(struct weir_edit *edit, enum weir_table_id id, uint32_t in
 
     if (row == NULL || weir_vec_push(&edit->changes, (uint64_t)id << 32 | index) < 0)
         return NULL;
-    row->gen++;
+    if (++row->gen == 0)
+        row->gen = 1;
     return row;
 }
 

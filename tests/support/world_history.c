@@ -509,3 +509,68 @@ int history_run(struct history *h, unsigned n_steps)
     }
     return 0;
 }
+
+static int fill_node(struct history *h, struct weir_device *device)
+{
+    struct weir_node node = {.pool = WEIR_NONE,
+                             .labels = WEIR_NONE,
+                             .taints = WEIR_NONE,
+                             .phase = WEIR_NODE_READY,
+                             .phase_cause = WEIR_NONE};
+    struct weir_key key = new_key(h);
+    uint32_t index;
+    int r = name(h, "node", (uint32_t)h->next_number, &node.name);
+
+    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
+        node.topology[i] = WEIR_NONE;
+    node.capacity.of[WEIR_RES_GPU] = 8000;
+    if (r == 0)
+        r = weir_edit_add_node(h->edit, &key, &node, &device->node);
+    for (uint32_t i = 0; r == 0 && i < 8; i++) {
+        key = new_key(h);
+        device->index = i;
+        r = name(h, "GPU", (uint32_t)h->next_number, &device->uuid);
+        if (r == 0)
+            r = weir_edit_add_device(h->edit, &key, device, &index);
+    }
+    return r;
+}
+
+int history_fill(struct history *h, uint32_t n_nodes, uint32_t n_workloads)
+{
+    struct weir_device device = {.model = WEIR_NONE,
+                                 .parent = WEIR_NONE,
+                                 .gpu_class = h->gpu_class,
+                                 .mig_profile = WEIR_NONE,
+                                 .numa = WEIR_NONE,
+                                 .nvlink = WEIR_NONE,
+                                 .health_cause = WEIR_NONE,
+                                 .memory_bytes = 80 * WEIR_GIB,
+                                 .max_sharers = 1};
+    struct weir_queue queue = {.parent = WEIR_NONE,
+                               .run_limit_ms = INT64_MAX,
+                               .budget_uusd = INT64_MAX,
+                               .open_hours = WEIR_NONE};
+    struct weir_workload workload = {
+        .owner = WEIR_NONE,
+        .retry_on = WEIR_NONE,
+        .gang_min = 1,
+        .submitted_wall_ms = h->now_ms,
+        .runtime = {.limit_ms = INT64_MAX},
+        .topology = {.required = WEIR_NONE, .preferred = WEIR_NONE, .slice_level = WEIR_NONE}};
+    const struct weir_role role = {.name = WEIR_NONE, .shape = h->shapes[1], .n_tasks = 1};
+    struct weir_key key = new_key(h);
+    uint32_t index;
+    int r = name(h, "queue", 1, &queue.name);
+
+    if (r == 0)
+        r = weir_edit_add_queue(h->edit, &key, &queue, &workload.queue);
+    for (uint32_t i = 0; r == 0 && i < n_nodes; i++)
+        r = fill_node(h, &device);
+    for (uint32_t i = 0; r == 0 && i < n_workloads; i++) {
+        workload.number = h->next_number;
+        key = new_key(h);
+        r = weir_edit_add_workload(h->edit, &key, &workload, &role, 1, &index);
+    }
+    return r;
+}

@@ -63,6 +63,10 @@ int history_step(struct history *history, struct history_op *ret_op);
 /* Some steps. 0 or WEIR_E_NO_MEMORY. */
 int history_run(struct history *history, unsigned n_steps);
 
+/* A fleet of nodes with 8 devices each, and queued workloads of one task in one queue, as many as
+ * asked for. 0 or WEIR_E_NO_MEMORY. */
+int history_fill(struct history *history, uint32_t n_nodes, uint32_t n_workloads);
+
 /* A random live row, or WEIR_NONE. */
 uint32_t history_any(struct history *history, enum weir_table_id table);
 

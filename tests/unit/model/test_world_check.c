@@ -779,6 +779,8 @@ static void names_faults_of_rows_strings_and_spans(void **state)
     const struct fault faults[] = {
         FAULT_NAMED(SIGNALS, 1, weir_signal, window_ms, 5, "row", "is free, but not zero"),
         FAULT_NAMED(SIGNALS, 1, weir_signal, row.key.bytes[3], 5, "row", "is free, but not zero"),
+        FAULT_NAMED(SIGNALS, 0, weir_signal, row.gen, 0, "gen", "is 0"),
+        FAULT_NAMED(SIGNALS, 1, weir_signal, row.gen, 0, "gen", "is 0"),
         FAULT_NAMED(SIGNALS, 0, weir_signal, row.live, 2, "live", "is 2, not below 2"),
         FAULT_NAMED(STRINGS, 0, weir_string, row.live, 0, "live", "never freed"),
         FAULT_NAMED(SPANS, 0, weir_span_cell, row.live, 0, "live", "never freed"),
@@ -941,7 +943,7 @@ static void random_damage_is_refused_or_harmless(void **state)
         world = weir_edit_seal(history.edit);
         must(weir_world_check(world, NULL));
         exercise(world);
-        for (int i = 0; i < 4000; i++) {
+        for (int i = 0; i < 1500; i++) {
             enum weir_table_id id =
                 (enum weir_table_id)weir_rng_below(&history.rng, WEIR_TABLE_MAX);
             const struct weir_table *table = &world->tables[id];
@@ -967,7 +969,7 @@ static void random_damage_is_refused_or_harmless(void **state)
         weir_world_unref(world);
         history_finish(&history);
     }
-    assert_true(n_refused > 1000 && n_passed > 100);
+    assert_true(n_refused > 500 && n_passed > 50);
 }
 
 int main(void)

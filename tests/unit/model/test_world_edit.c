@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <malloc.h>
 #include <pthread.h>
 
 static uint64_t seed_of_run(void)
@@ -845,6 +846,36 @@ static void intents_forget_what_is_removed(void **state)
     history_finish(&history);
 }
 
+/* The heap of this process in use; 0 where a sanitizer has replaced it. */
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+static void a_queued_workload_takes_little_memory(void **state)
+{
+    enum { N = 10000 };
+    struct history history;
+    size_t before;
+    size_t per_workload;
+    const struct weir_world *world;
+
+    (void)state;
+    assert_int_equal(history_init(&history, 1, 0, 0), 0);
+    before = heap_bytes();
+    assert_int_equal(history_fill(&history, 0, N), 0);
+    world = weir_edit_seal(history.edit);
+    assert_non_null(world);
+    per_workload = (heap_bytes() - before) / N;
+    print_message("# %zu bytes for each queued workload with one task\n", per_workload);
+    assert_true(per_workload <= 2048);
+    check(world);
+    weir_world_unref(world);
+    history_finish(&history);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -860,6 +891,7 @@ int main(void)
         cmocka_unit_test(a_refused_start_changes_nothing),
         cmocka_unit_test(sums_do_not_overflow),
         cmocka_unit_test(intents_forget_what_is_removed),
+        cmocka_unit_test(a_queued_workload_takes_little_memory),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
