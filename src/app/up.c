@@ -46,6 +46,7 @@ extern const char weir_embed_demo[], weir_embed_demo_end[];
 struct up {
     const struct weir_up_options *options;
     char data_dir[WEIR_DATADIR_PATH_MAX];
+    char address[PATH_BYTES]; /* for people: where to reach it */
     int lock_fd;
     struct weir_sqlite *sqlite;
     struct weir_local *local;
@@ -334,18 +335,45 @@ static int open_jobs(struct up *up, struct weir_err *err)
     return r < 0 ? r : weir_local_open(&config, &up->local, &up->server.cluster, err);
 }
 
+static int listen_tcp(struct up *up, struct weir_err *err)
+{
+    const char *address =
+        up->options->listen != NULL ? up->options->listen : WEIR_UP_LISTEN_DEFAULT;
+    const char *colon = strrchr(address, ':');
+    uint16_t port = 0;
+    int r;
+
+    if (address[0] == '\0')
+        return 0;
+    r = weir_api_listen_tcp(up->api, address, &port, err);
+    if (r < 0)
+        return r;
+    snprintf(up->address, sizeof(up->address), "http://%.*s:%u",
+             (int)(colon != NULL ? colon - address : 0), address, port);
+    return 0;
+}
+
 static int open_api(struct up *up, struct weir_err *err)
 {
+    char tokens[PATH_BYTES];
+    char path[PATH_BYTES];
     struct weir_api_config config = {
-        .data_dir = up->data_dir,
-        .listen = up->options->listen != NULL ? up->options->listen : WEIR_UP_LISTEN_DEFAULT,
+        .tokens_path = tokens,
         .host = up->options->host,
-        .version = up->options->version,
-        .server_uid = geteuid(),
+        .version_text = up->options->version,
+        .uid = geteuid(),
+        .gid = getegid(),
     };
+    int r;
 
+    snprintf(tokens, sizeof(tokens), "%s/tokens", up->data_dir);
+    snprintf(path, sizeof(path), "%s/weir.sock", up->data_dir);
+    snprintf(up->address, sizeof(up->address), "%s", path);
     weir_server_service(&up->server, &up->service);
-    return weir_api_create(&up->loop, &config, &up->service, &up->api, err);
+    r = weir_api_create(&up->loop, &config, &up->service, &up->api, err);
+    if (r == 0)
+        r = weir_api_listen_unix(up->api, path, err);
+    return r < 0 ? r : listen_tcp(up, err);
 }
 
 static int seed_everything(struct up *up, struct weir_err *err)
@@ -429,7 +457,7 @@ static void on_demo(void *arg, int result, uint64_t outcome, const struct weir_e
 static int is_demo(void *arg, const struct weir_workload_record *workload)
 {
     (void)arg;
-    return workload->is_demo;
+    return workload->is_demo != 0;
 }
 
 static int apply_demo(struct up *up, struct weir_arena *arena, struct weir_err *err)
@@ -514,8 +542,8 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     r = open_all(&up, err);
     if (r == 0) {
         submit_demo(&up);
-        printf("ready on %s with %s, data in %s\n", weir_api_address(up.api),
-               weir_gpus_describe(up.gpus), up.data_dir);
+        printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
+               up.data_dir);
         fflush(stdout);
         uv_run(&up.loop, UV_RUN_DEFAULT);
         weir_log_info("stopped", "weir is down");
