@@ -21,7 +21,7 @@
 
 enum {
     SOCKET_FD = 3,
-    OOM_KILLS_AGE_US = 1000 * 1000,
+    OOM_KILLS_AGE_US = 20 * 1000,
     REQUEST_MAPPED_MIN = 64 * 1024,
     REQUEST_MAPPED_KEPT = 256 * 1024,
 };
@@ -124,7 +124,7 @@ static bool make_room(struct launcher_process *process, size_t n)
     return true;
 }
 
-/* Reading it for every job would cost as much as a tenth of a fork. */
+/* Reading it for every job would cost as much as a sixth of the fork. */
 static void refresh_oom_kills(struct launcher_process *process)
 {
     int64_t now = weir_clock_mono_us();

@@ -22,7 +22,7 @@ enum { WEIR_REFUSAL_BYTES = 16 };
 /* What the launcher hands to a shim. */
 struct weir_shim_context {
     int reply_fd;              /* the launcher's socket: for a refusal; closed when claimed */
-    int64_t oom_kills;         /* the kernel's count, at most a second old; -1: unknown */
+    int64_t oom_kills;         /* the kernel's count, a moment old; -1: unknown */
     const char *oom_score_adj; /* what the job's is to be set to; NULL: leave it */
     const uint8_t *boot_id;    /* 16 bytes */
     char *request;             /* the request's body, page-aligned; its pages are given back */

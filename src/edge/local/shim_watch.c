@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -72,14 +73,23 @@ static void kill_round(struct weir_shim *shim)
     }
 }
 
+/* To outrun what forks while it is killed, where the kernel lets us. Real-time, because niceness
+ * counts within a session only where the kernel groups by session. */
+static void hurry(void)
+{
+    const struct sched_param lowest = {.sched_priority = 1};
+
+    if (sched_setscheduler(0, SCHED_FIFO, &lowest) < 0)
+        setpriority(PRIO_PROCESS, 0, KILL_NICE);
+}
+
 static void enter_kill(struct weir_shim *shim)
 {
     if (shim->stage == WEIR_SHIM_KILL)
         return;
     shim->stage = WEIR_SHIM_KILL;
     shim->round_us = ROUND_MIN_US;
-    /* To outrun what forks while it is killed, where the kernel lets us. */
-    setpriority(PRIO_PROCESS, 0, KILL_NICE);
+    hurry();
     kill_round(shim);
 }
 

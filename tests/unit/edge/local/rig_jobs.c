@@ -29,21 +29,29 @@ static int fork_bomb(int limit, bool in_own_sessions)
         pause();
 }
 
-/* A daemon as of old: twice forked, its own session, pipes kept open, deaf to SIGTERM. */
+/* A daemon as of old: twice forked, its own session, output kept open, deaf to SIGTERM. */
 static int detach(void)
 {
+    int ready[2];
+    char byte;
+
+    if (pipe(ready) < 0)
+        return 1;
     if (fork() == 0) {
         setsid();
         if (fork() == 0) {
             signal(SIGTERM, SIG_IGN);
             puts("detached");
             fflush(stdout);
+            close(ready[0]);
+            close(ready[1]);
             for (;;)
                 pause();
         }
         _exit(0);
     }
-    while (wait(NULL) > 0)
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) > 0)
         continue;
     return 7;
 }
