@@ -2,8 +2,8 @@
 #include "base/err.h"
 #include "model/world_edit_impl.h"
 
-/* from × to. STARTING and RUNNING may go back to QUEUED for a retry. A final state is final, but for
- * a member of a gang that succeeded before its gang had to begin anew. */
+/* from × to. STARTING and RUNNING may go back to QUEUED for a retry. A final state is final, but
+ * for a member of a gang that succeeded before its gang had to begin anew. */
 static const uint8_t legal[WEIR_TASK_STATE_MAX][WEIR_TASK_STATE_MAX] = {
     [WEIR_TASK_QUEUED] =
         {[WEIR_TASK_STARTING] = 1, [WEIR_TASK_FAILED] = 1, [WEIR_TASK_CANCELLED] = 1},
@@ -238,11 +238,14 @@ int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_s
 
 int weir_edit_task_end(struct weir_edit *edit, uint32_t task, enum weir_task_state state)
 {
-    struct weir_task *row = weir_edit_touch(edit, WEIR_TABLE_TASKS, task);
+    const struct weir_task *now = weir_edit_peek(edit, WEIR_TABLE_TASKS, task);
+    struct weir_task *row;
 
+    if (now->state != WEIR_TASK_QUEUED || state >= WEIR_TASK_STATE_MAX ||
+        !weir_task_state_is_final(state))
+        return WEIR_E_INVALID;
+    row = weir_edit_touch(edit, WEIR_TABLE_TASKS, task);
     if (row == NULL)
         return WEIR_E_NO_MEMORY;
-    if (row->state != WEIR_TASK_QUEUED || !weir_task_state_is_final(state))
-        return WEIR_E_INVALID;
     return set_state(edit, task, row, state);
 }

@@ -846,6 +846,28 @@ static void intents_forget_what_is_removed(void **state)
     history_finish(&history);
 }
 
+static void an_ended_task_is_taken_over_from_records(void **state)
+{
+    struct history history;
+    const struct weir_world *world;
+    uint32_t first;
+
+    (void)state;
+    assert_int_equal(history_init(&history, 1, 0, 0), 0);
+    assert_int_equal(history_fill(&history, 0, 3), 0);
+    world = weir_edit_seal(history.edit);
+    first = weir_world_first(world, WEIR_TABLE_TASKS);
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_RUNNING), WEIR_E_INVALID);
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_STATE_MAX), WEIR_E_INVALID);
+    assert_true(world_row_same(world, weir_edit_view(history.edit), WEIR_TABLE_TASKS, first));
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_SUCCEEDED), 0);
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_SUCCEEDED), WEIR_E_INVALID);
+    assert_int_equal(weir_world_workload(weir_edit_view(history.edit), 0)->n_done, 1);
+    check(weir_edit_view(history.edit));
+    weir_world_unref(world);
+    history_finish(&history);
+}
+
 /* The heap of this process in use; 0 where a sanitizer has replaced it. */
 static size_t heap_bytes(void)
 {
@@ -891,6 +913,7 @@ int main(void)
         cmocka_unit_test(a_refused_start_changes_nothing),
         cmocka_unit_test(sums_do_not_overflow),
         cmocka_unit_test(intents_forget_what_is_removed),
+        cmocka_unit_test(an_ended_task_is_taken_over_from_records),
         cmocka_unit_test(a_queued_workload_takes_little_memory),
     };
 
