@@ -1,5 +1,5 @@
-/* tools/analyse.h — what tools/check-analyze tells the analysers, who see one source at a time: an error is made with a
- * negative code, always. Never part of a build. */
+/* tools/analyse.h — what tools/check-analyze tells the analysers, who see one source at a time: an
+ * error is made with a negative code, always. Never part of a build. */
 #ifndef WEIR_TOOLS_ANALYSE_H
 #define WEIR_TOOLS_ANALYSE_H
 

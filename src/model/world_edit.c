@@ -292,7 +292,7 @@ int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, str
     struct weir_resource *row;
     uint64_t known;
     uint32_t index;
-    uint32_t string;
+    uint32_t string = 0;
     int r;
 
     if (weir_map_get(&edit->resources, name, &known)) {

@@ -151,9 +151,12 @@ int weir_score_devices(struct weir_overlay *overlay, uint32_t views, uint32_t no
     struct weir_spot spot = {.node = node, .first_grant = overlay->n_grants};
     int r = 0;
 
-    if (weir_request_is_share(request) && request->shape->n_devices == 1)
-        r = grant(overlay, fullest(&p), request, &spot);
-    else if (request->shape->n_devices > 0)
+    if (weir_request_is_share(request) && request->shape->n_devices == 1) {
+        const struct weir_overlay_device *device = fullest(&p);
+
+        WEIR_ASSERT(device != NULL); /* the node was filtered: it has one */
+        r = grant(overlay, device, request, &spot);
+    } else if (request->shape->n_devices > 0)
         r = grant_whole(overlay, &p, &spot);
     if (r == 0)
         *ret_spot = spot;

@@ -518,7 +518,7 @@ int weir_nvml_processes(struct weir_nvml *nvml, const char *uuid, struct weir_ar
         n = merge(found.items, found.n);
         processes = weir_arena_new_n(arena, struct weir_nvml_process, n);
     }
-    if (processes != NULL && n > 0)
+    if (processes != NULL && found.items != NULL)
         memcpy(processes, found.items, n * sizeof(*processes));
     weir_vec_finish(&found);
     if (result != WEIR_NVML_SUCCESS && result != WEIR_NVML_MEMORY)

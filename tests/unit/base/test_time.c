@@ -347,6 +347,17 @@ static void shown_durations_read_back(void **state)
     }
 }
 
+/* A number of minutes in 32 bits times the constant is a time in 64. */
+static void units_are_wide(void **state)
+{
+    uint32_t minutes = 100000;
+
+    (void)state;
+    assert_true(minutes * WEIR_TIME_MIN == 6000000000);
+    assert_true(minutes * WEIR_TIME_S == 100000000);
+    assert_true(minutes * WEIR_TIME_H == 360000000000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +373,7 @@ int main(void)
         cmocka_unit_test(reads_durations),
         cmocka_unit_test(refuses_what_is_no_duration),
         cmocka_unit_test(shown_durations_read_back),
+        cmocka_unit_test(units_are_wide),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
