@@ -7,6 +7,7 @@
 #include "fmt/url.h"
 
 #include <stdarg.h>
+#include <string.h>
 
 static const char *const method_names[WEIR_HTTP1_METHOD_MAX] = {
     [WEIR_HTTP1_METHOD_GET] = "GET",         [WEIR_HTTP1_METHOD_HEAD] = "HEAD",
@@ -180,6 +181,8 @@ static int read_target(struct reader *reader, struct weir_str text)
 {
     struct weir_str scheme = weir_str_sub(text, 0, 7);
     struct weir_str rest;
+    struct weir_str host;
+    uint16_t port;
     size_t n = 0;
 
     reader->head.target = text;
@@ -197,7 +200,7 @@ static int read_target(struct reader *reader, struct weir_str text)
     while (n < rest.len && rest.ptr[n] != '/' && rest.ptr[n] != '?')
         n++;
     reader->head.host = weir_str_sub(rest, 0, n);
-    if (n == 0)
+    if (weir_url_parse_authority(reader->head.host, &host, &port, NULL) < 0 || host.len == 0)
         return REFUSE(reader, 400, "the request target names no host");
     return read_path(reader, weir_str_sub(rest, n, rest.len));
 }
@@ -343,6 +346,8 @@ static int read_header_line(struct reader *reader, struct weir_str line,
 {
     ptrdiff_t colon = weir_str_find_char(line, ':');
     struct weir_str name;
+    struct weir_str value;
+    struct weir_str raw;
 
     if (colon < 0)
         return REFUSE(reader, 400, "a header line has no colon");
@@ -351,8 +356,14 @@ static int read_header_line(struct reader *reader, struct weir_str line,
         return REFUSE(reader, 400, "a header line has white space before its colon");
     if (!weir_http1_is_token(name))
         return REFUSE(reader, 400, "a header name is empty or holds a byte that is not allowed");
+    raw = weir_str_sub(line, name.len + 1, line.len);
+    value = weir_str_trim(raw);
+    /* RFC 9110, 5.5 would cut it off; some readers do not, and then see no "chunked". */
+    if (value.len > 0 &&
+        memchr(value.ptr + value.len, '\t', (size_t)(raw.ptr + raw.len - value.ptr) - value.len))
+        return REFUSE(reader, 400, "a header value is followed by a tab");
     ret_header->name = name;
-    ret_header->value = weir_str_trim(weir_str_sub(line, name.len + 1, line.len));
+    ret_header->value = value;
     return 0;
 }
 

@@ -92,7 +92,7 @@ static void reads_requests(void **state)
     } cases[] = {
         {WEIR_STR("GET / HTTP/1.1\r\n" H "\r\n"),
          "GET target=/ path=/ query= host=h 1.1 keep length=0\nHost: h\n[] end\n"},
-        {WEIR_STR("GET /a%20b?c=d&e HTTP/1.1\r\nhOsT: [::1]:80\r\nX:\t a\tb \r\nY:\r\n\r\n"),
+        {WEIR_STR("GET /a%20b?c=d&e HTTP/1.1\r\nhOsT: [::1]:80\r\nX:\t a\tb  \r\nY:\r\n\r\n"),
          "GET target=/a%20b?c=d&e path=/a%20b query=c=d&e host=[::1]:80 1.1 keep length=0\n"
          "hOsT: [::1]:80\nX: a\tb\nY: \n[] end\n"},
         {WEIR_STR("OPTIONS * HTTP/1.1\r\nHost:\r\n\r\n"),
@@ -225,7 +225,10 @@ static void refuses_targets(void **state)
         {400, "names no host", WEIR_STR("GET http:///x HTTP/1.1\r\nHost:\r\n\r\n")},
         {400, "differs from the host", WEIR_STR("GET http://g/ HTTP/1.1\r\n" H "\r\n")},
         {400, "differs from the host", WEIR_STR("GET http://h:80/ HTTP/1.1\r\n" H "\r\n")},
-        {400, "differs from the host", WEIR_STR("GET http://u@h/ HTTP/1.1\r\n" H "\r\n")},
+        {400, "names no host", WEIR_STR("GET http://u@h/ HTTP/1.1\r\n" H "\r\n")},
+        {400, "names no host", WEIR_STR("GET http://:80/ HTTP/1.1\r\nHost: :80\r\n\r\n")},
+        {400, "names no host", WEIR_STR("GET http://\xc3\xa9/ HTTP/1.0\r\n\r\n")},
+        {400, "names no host", WEIR_STR("GET http://h:0/ HTTP/1.0\r\n\r\n")},
         {400, "Host is missing", WEIR_STR("GET http://h/ HTTP/1.1\r\n\r\n")},
     };
 
@@ -273,6 +276,8 @@ static void refuses_headers(void **state)
         {400, "control character 0x0b", WEIR_STR(GH "X: \vy\r\n\r\n")},
         {400, "control character 0x7f", WEIR_STR(GH "X: \x7f\r\n\r\n")},
         {400, "control character 0x1b", WEIR_STR(GH "X: \x1b[31m\r\n\r\n")},
+        {400, "followed by a tab", WEIR_STR(GH "X: y\t\r\n\r\n")},
+        {400, "followed by a tab", WEIR_STR(GH "Transfer-Encoding: chunked \t \r\n\r\n")},
         {400, "not a list of tokens", WEIR_STR(GH "Connection: close; x\r\n\r\n")},
         {400, "not a list of tokens", WEIR_STR(GH "Connection: , close\r\n\r\n")},
         {400, "not a list of tokens", WEIR_STR(GH "Connection: close,\r\n\r\n")},

@@ -302,10 +302,13 @@ static const struct difference {
     {"chunk extensions are too long", WEIR_HTTP1_REQUEST,
      WEIR_STR(GET1 "Transfer-Encoding: chunked\r\n\r\n1;" X64 X64 X64 X64 "\r\nx\r\n0\r\n\r\n")},
     {"white space before its colon", WEIR_HTTP1_REQUEST, WEIR_STR(GET1 "X : y\r\n\r\n")},
+    {"is followed by a tab", WEIR_HTTP1_REQUEST, WEIR_STR(GET1 "X: y\t\r\n\r\n")},
     {"a header name is empty or holds", WEIR_HTTP1_REQUEST, WEIR_STR(GET1 "X Y: y\r\n\r\n")},
     {"there are more than", WEIR_HTTP1_REQUEST,
      WEIR_STR(GET1 HEADERS10 HEADERS10 HEADERS10 HEADERS10 HEADERS10 HEADERS10 HEADERS10 HEADERS10
                   HEADERS10 HEADERS10 "\r\n")},
+    {"the status line is not", WEIR_HTTP1_RESPONSE,
+     WEIR_STR("H\r\nP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")},
     {"no status of 100 to 599", WEIR_HTTP1_RESPONSE,
      WEIR_STR("HTTP/1.1 999 x\r\nContent-Length: 0\r\n\r\n")},
     {"switches to a protocol", WEIR_HTTP1_RESPONSE,
@@ -331,8 +334,22 @@ static bool is_read_by_us_only(const struct reading *theirs, struct weir_str inp
     if (theirs->refused == NULL || (strstr(theirs->refused, "content-length") == NULL &&
                                     strstr(theirs->refused, "transfer-encoding") == NULL))
         return false;
-    return weir_str_find_char(input, '\t') >= 0 || has_longer_name(input, "transfer-encoding") ||
-           has_longer_name(input, "content-length");
+    return has_longer_name(input, "transfer-encoding") || has_longer_name(input, "content-length");
+}
+
+/* It forgets the element behind one that begins like one it knows ("clos, keep-alive"). */
+static bool differ_in_list_only(const char *ours, const char *theirs)
+{
+    const char *our_rest = strchr(ours, '\n');
+    const char *their_rest = strchr(theirs, '\n');
+    const char *list = strcasestr(ours, "\nconnection: ");
+    size_t n;
+
+    if (list == NULL || list[1 + strcspn(list + 1, ",\n")] != ',')
+        return false;
+    n = (size_t)((const char *)memrchr(ours, ' ', (size_t)(our_rest - ours)) - ours);
+    return strcmp(ours, theirs) != 0 && strncmp(ours, theirs, n + 1) == 0 &&
+           strcmp(our_rest, their_rest) == 0;
 }
 
 static void compare(enum weir_http1_kind kind, struct weir_str input)
@@ -340,6 +357,7 @@ static void compare(enum weir_http1_kind kind, struct weir_str input)
     struct reading ours;
     struct reading theirs;
     size_t known = 0;
+    bool listed = false;
 
     read_ours(kind, input, &ours);
     read_theirs(kind, input, &theirs);
@@ -349,11 +367,15 @@ static void compare(enum weir_http1_kind kind, struct weir_str input)
         if (i >= theirs.n)
             fail_msg("only we read message %u of:\n%.*s\nours:\n%s\nhttp_parser: %s", i,
                      WEIR_STR_ARG(input), ours.messages[i], theirs.refused);
+        if (differ_in_list_only(ours.messages[i], theirs.messages[i])) {
+            listed = true;
+            break;
+        }
         if (strcmp(ours.messages[i], theirs.messages[i]) != 0)
             fail_msg("message %u of:\n%.*s\nours:\n%s\nhttp_parser:\n%s", i, WEIR_STR_ARG(input),
                      ours.messages[i], theirs.messages[i]);
     }
-    if (theirs.n > ours.n) {
+    if (!listed && theirs.n > ours.n) {
         if (ours.refused == NULL)
             fail_msg("only http_parser reads message %u of:\n%.*s\nas:\n%s", ours.n,
                      WEIR_STR_ARG(input), theirs.messages[ours.n]);
