@@ -360,3 +360,23 @@ int weir_server_load(struct weir_server *server, struct weir_err *err)
     server->dirty = true;
     return 0;
 }
+
+int weir_server_first_run(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_queue_record record = {WEIR_STR("default"), WEIR_STR("{}"),
+                                       server->clock.now(server->clock.ctx).wall_ms};
+    int r;
+
+    if (weir_world_first(weir_edit_view(server->edit), WEIR_TABLE_QUEUES) != WEIR_NONE)
+        return 0;
+    r = server->store.begin(server->store.ctx, err);
+    if (r < 0)
+        return r;
+    r = server->store.put_queue(server->store.ctx, &record, err);
+    if (r < 0) {
+        server->store.rollback(server->store.ctx);
+        return r;
+    }
+    r = server->store.commit(server->store.ctx, err);
+    return r < 0 ? r : weir_server_load(server, err);
+}

@@ -15,8 +15,6 @@ struct weir_tree;
 
 enum weir_kind { WEIR_KIND_QUEUE, WEIR_KIND_WORKLOAD };
 
-enum { WEIR_NAME_MAX = 120 };
-
 /* Checks a document against the schema of its kind, and says which it is. Errors have line, column
  * and field. */
 int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind,

@@ -81,6 +81,8 @@ struct weir_server {
  * must be tried again. */
 int weir_server_load(struct weir_server *server, struct weir_err *err);
 void weir_server_unload(struct weir_server *server);
+/* Makes what every weir has (the queue "default"), where it is missing. In its own transaction. */
+int weir_server_first_run(struct weir_server *server, struct weir_err *err);
 
 /* ---- reconcile.c ---- */
 /* One tick: observe, decide, commit, answer, act. An error says that nothing was done (the askers

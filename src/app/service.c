@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { ETA_STEPS_MAX = 2000 };
+enum { ETA_STEPS_MAX = 2000, NAME_MAX_BYTES = 63 };
 #define ETA_HORIZON_MS ((int64_t)30 * 24 * 3600 * 1000)
 
 /* ---- common ---- */
@@ -97,13 +97,35 @@ struct submission {
     bool is_demo;
 };
 
-/* The command's last path component. */
-static struct weir_str default_name(struct weir_str word)
+/* The command's last path component, as a name may be written: "Train_2.py" gives "train-2-py". */
+static int default_name(struct weir_str word, struct weir_arena *arena, struct weir_str *ret_name,
+                        struct weir_err *err)
 {
-    for (size_t i = word.len; i > 0; i--)
-        if (word.ptr[i - 1] == '/' && i < word.len)
-            return weir_str_sub(word, i, WEIR_NAME_MAX);
-    return weir_str_sub(word, 0, WEIR_NAME_MAX);
+    char *name = weir_arena_bytes(arena, NAME_MAX_BYTES + 1);
+    size_t n = 0;
+
+    if (name == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a name");
+    for (size_t i = word.len; i > 0; i--) {
+        if (word.ptr[i - 1] == '/' && i < word.len) {
+            word = weir_str_sub(word, i, word.len);
+            break;
+        }
+    }
+    for (size_t i = 0; i < word.len && n < NAME_MAX_BYTES; i++) {
+        char c = word.ptr[i];
+
+        if (c >= 'A' && c <= 'Z')
+            c = (char)(c - 'A' + 'a');
+        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+            name[n++] = c;
+        else if (n > 0 && name[n - 1] != '-')
+            name[n++] = '-';
+    }
+    while (n > 0 && name[n - 1] == '-')
+        n--;
+    *ret_name = n > 0 ? weir_str_n(name, n) : WEIR_STR("job");
+    return 0;
 }
 
 static int check_user(const struct weir_server *server, const struct weir_actor *actor,
@@ -156,8 +178,11 @@ static int check_submission(struct weir_server *server, const struct weir_actor 
     if (r < 0)
         return r;
     s.is_demo = demo != NULL && weir_str_eq_c(demo->text, "true");
-    if (s.name.len == 0)
-        s.name = default_name(s.ask.first_word);
+    if (s.name.len == 0) {
+        r = default_name(s.ask.first_word, arena, &s.name, err);
+        if (r < 0)
+            return r;
+    }
     s.ask.workload.queue = find_queue(server, s.ask.queue);
     if (s.ask.workload.queue == WEIR_NONE) {
         no_queue(server, s.ask.queue, err);

@@ -1,5 +1,6 @@
 #include "base/arena.h"
 
+#include "base/err.h"
 #include "base/mem.h"
 
 #include <stdarg.h>
@@ -62,10 +63,14 @@ void weir_arena_reset(struct weir_arena *arena)
 
     if (keep == NULL)
         return;
-    /* Pieces of their own size are chunked too: keep the largest that is not one of those. */
+    /* The largest that is no single large piece: one large request must not be paid for ever. */
     for (struct weir_arena_chunk *c = arena->head; c != NULL; c = c->older)
         if (c->size <= CHUNK_MAX && (keep->size > CHUNK_MAX || c->size > keep->size))
             keep = c;
+    if (keep->size > CHUNK_MAX) {
+        weir_arena_finish(arena);
+        return;
+    }
     for (struct weir_arena_chunk **link = &arena->head; *link != NULL; link = &(*link)->older) {
         if (*link == keep) {
             *link = keep->older;
@@ -182,4 +187,26 @@ char *weir_arena_printf(struct weir_arena *arena, const char *format, ...)
     va_end(again);
     va_end(args);
     return text;
+}
+
+int weir_arena_grow(struct weir_arena *arena, void *items_ptr, uint32_t *cap, uint32_t n,
+                    size_t size)
+{
+    uint32_t want = *cap < 8 ? 8 : *cap;
+    void *old;
+    void *items;
+
+    if (n <= *cap)
+        return 0;
+    while (want < n)
+        want = want > UINT32_MAX / 2 ? UINT32_MAX : want * 2;
+    items = weir_arena_alloc_array(arena, want, size);
+    if (items == NULL)
+        return WEIR_E_NO_MEMORY;
+    memcpy(&old, items_ptr, sizeof(old));
+    if (*cap > 0)
+        memcpy(items, old, *cap * size);
+    memcpy(items_ptr, &items, sizeof(items));
+    *cap = want;
+    return 0;
 }

@@ -26,7 +26,7 @@ struct weir_arena {
 
 void weir_arena_init(struct weir_arena *arena, size_t max_bytes);
 void weir_arena_finish(struct weir_arena *arena); /* frees all; the arena can be used again */
-/* Forgets all, keeps the largest chunk for the next round. */
+/* Forgets all, keeps the largest chunk of up to 1 MiB for the next round. */
 void weir_arena_reset(struct weir_arena *arena);
 
 /* Zeroed, aligned to 16 bytes. NULL when memory is short or max_bytes would be passed. */
@@ -38,6 +38,11 @@ char *weir_arena_bytes(struct weir_arena *arena, size_t size);
 char *weir_arena_strndup(struct weir_arena *arena, const char *text, size_t n);
 char *weir_arena_printf(struct weir_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Makes room for n items in *items (of `size` bytes, *cap allotted), at least doubling; the old
+ * place is left to the arena. 0 or WEIR_E_NO_MEMORY with all as it was. */
+int weir_arena_grow(struct weir_arena *arena, void *items_ptr, uint32_t *cap, uint32_t n,
+                    size_t size);
 
 #define weir_arena_new(arena, type) ((type *)weir_arena_alloc((arena), sizeof(type)))
 #define weir_arena_new_n(arena, type, n)                                                           \

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #pragma GCC poison strcpy strcat strncpy strncat sprintf vsprintf gets strtok strtok_r
-#pragma GCC poison gmtime localtime ctime asctime atoi atol atoll atof rand srand random tmpnam
+#pragma GCC poison gmtime localtime ctime asctime atoi atol atoll atof rand srand tmpnam
 #pragma GCC poison mktemp tempnam
 
 #endif

@@ -27,6 +27,16 @@ void weir_buf_reset(struct weir_buf *buf)
         buf->data[0] = '\0';
 }
 
+/* Half as much again, at least need, at most what max asks for. */
+static size_t next_cap(const struct weir_buf *buf, size_t need)
+{
+    size_t cap = buf->cap < 64 ? 64 : buf->cap + buf->cap / 2;
+
+    if (cap < need)
+        cap = need;
+    return cap - 1 > buf->max ? buf->max + 1 : cap;
+}
+
 char *weir_buf_reserve(struct weir_buf *buf, size_t n)
 {
     size_t need;
@@ -35,18 +45,14 @@ char *weir_buf_reserve(struct weir_buf *buf, size_t n)
 
     if (buf->failed != 0)
         return NULL;
-    if (n > buf->max || buf->len > buf->max - n) {
+    if (n > buf->max || buf->len > buf->max - n || buf->len + n == SIZE_MAX) {
         buf->failed = WEIR_E_TOO_LARGE;
         return NULL;
     }
     need = buf->len + n + 1;
     if (need <= buf->cap)
         return buf->data + buf->len;
-    cap = buf->cap < 64 ? 64 : buf->cap;
-    while (cap < need)
-        cap += cap / 2 + 16;
-    if (cap > buf->max + 1)
-        cap = buf->max + 1;
+    cap = next_cap(buf, need);
     data = weir_mem_realloc_array(buf->data, cap, 1);
     if (data == NULL) {
         buf->failed = WEIR_E_NO_MEMORY;
@@ -121,6 +127,8 @@ int weir_buf_vprintf(struct weir_buf *buf, const char *format, va_list args)
 
     va_copy(again, args);
     n = vsnprintf(NULL, 0, format, args);
+    if (n < 0 && buf->failed == 0)
+        buf->failed = WEIR_E_TOO_LARGE; /* the only way for the formats we use: over INT_MAX */
     room = n < 0 ? NULL : weir_buf_reserve(buf, (size_t)n);
     if (room != NULL) {
         vsnprintf(room, (size_t)n + 1, format, again);

@@ -42,7 +42,8 @@ int weir_buf_printf(struct weir_buf *buf, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 int weir_buf_vprintf(struct weir_buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
-/* Room for n bytes at the end; advance with weir_buf_commit. NULL on failure. */
+/* Room for n bytes at the end; advance with weir_buf_commit, which also ends the content again with
+ * its NUL. NULL on failure. */
 char *weir_buf_reserve(struct weir_buf *buf, size_t n);
 void weir_buf_commit(struct weir_buf *buf, size_t n);
 /* Drops n bytes from the front. */

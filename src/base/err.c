@@ -1,5 +1,7 @@
 #include "base/err.h"
 
+#include "base/str.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,42 +29,43 @@ static const struct {
     {WEIR_E_UNAUTHENTICATED, "unauthenticated"},
 };
 
-/* vsnprintf that never leaves half a UTF-8 sequence at the end, and makes one line of what it
- * writes: subjects are quoted from input that may hold anything. Returns the length written. */
-__attribute__((format(printf, 3, 0))) static size_t format_capped(char *out, size_t size,
-                                                                  const char *format, va_list args)
-{
-    int n = vsnprintf(out, size, format, args);
-    size_t len;
+/* What the functions that add to an error return for a caller that wants only the code. */
+static _Thread_local int last_code = WEIR_E_IO;
 
-    if (n < 0) {
-        out[0] = '\0';
-        return 0;
-    }
+/* Copies text into out, cut at a UTF-8 boundary if need be, and makes one line of it: subjects are
+ * quoted from input that may hold anything. */
+static void put(char *out, size_t size, const char *text)
+{
+    struct weir_str kept = weir_str_cut(weir_str(text), size - 1);
+
+    memmove(out, kept.ptr, kept.len);
+    out[kept.len] = '\0';
     for (char *c = out; *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7F)
             *c = '?';
-    if ((size_t)n < size)
-        return (size_t)n;
-    len = size - 1;
-    while (len > 0 && ((unsigned char)out[len - 1] & 0xC0) == 0x80)
-        len--;
-    if (len > 0 && ((unsigned char)out[len - 1] & 0x80) != 0)
-        len--;
-    out[len] = '\0';
-    return len;
+}
+
+/* The arguments may point into out. */
+__attribute__((format(printf, 3, 0))) static void put_format(char *out, size_t size,
+                                                             const char *format, va_list args)
+{
+    /* Room for one character more than fits, so that put() sees where the cut falls. */
+    char text[WEIR_ERR_TEXT_MAX + 4];
+
+    put(out, size, vsnprintf(text, sizeof(text), format, args) < 0 ? format : text);
 }
 
 int weir_error_v(struct weir_err *err, int code, const char *format, va_list args)
 {
+    last_code = code;
     if (err == NULL)
         return code;
     err->code = code;
     err->line = 0;
     err->column = 0;
+    put_format(err->text, sizeof(err->text), format, args);
     err->hint[0] = '\0';
     err->field[0] = '\0';
-    format_capped(err->text, sizeof(err->text), format, args);
     return code;
 }
 
@@ -103,44 +106,52 @@ static int code_of_errno(int errnum)
     }
 }
 
+/* err's text becomes "first: second". */
+static void join(struct weir_err *err, const char *first, const char *second)
+{
+    char text[2 * WEIR_ERR_TEXT_MAX + 4];
+
+    snprintf(text, sizeof(text), "%s: %s", first, second);
+    put(err->text, sizeof(err->text), text);
+}
+
 int weir_error_errno(struct weir_err *err, int errnum, const char *format, ...)
 {
     int code = code_of_errno(errnum);
+    char what[WEIR_ERR_TEXT_MAX];
     char reason[128];
-    size_t len;
     va_list args;
 
-    if (err == NULL)
-        return code;
     va_start(args, format);
     weir_error_v(err, code, format, args);
     va_end(args);
-    len = strlen(err->text);
-    snprintf(err->text + len, sizeof(err->text) - len, ": %s",
-             strerror_r(errnum, reason, sizeof(reason)));
+    if (err == NULL)
+        return code;
+    put(what, sizeof(what), err->text);
+    join(err, what, strerror_r(errnum, reason, sizeof(reason)));
     return code;
 }
 
 int weir_error_wrap(struct weir_err *err, const char *format, ...)
 {
-    char old[WEIR_ERR_TEXT_MAX];
-    size_t len;
+    char context[WEIR_ERR_TEXT_MAX];
     va_list args;
 
-    if (err == NULL || err->code == 0)
+    if (err == NULL)
+        return last_code;
+    if (err->code == 0)
         return WEIR_E_IO;
-    memcpy(old, err->text, sizeof(old));
     va_start(args, format);
-    len = format_capped(err->text, sizeof(err->text), format, args);
+    put_format(context, sizeof(context), format, args);
     va_end(args);
-    snprintf(err->text + len, sizeof(err->text) - len, ": %s", old);
+    join(err, context, err->text);
     return err->code;
 }
 
 int weir_error_at(struct weir_err *err, uint32_t line, uint32_t column)
 {
     if (err == NULL)
-        return WEIR_E_INVALID;
+        return last_code;
     err->line = line;
     err->column = column;
     return err->code;
@@ -151,9 +162,9 @@ int weir_error_field(struct weir_err *err, const char *format, ...)
     va_list args;
 
     if (err == NULL)
-        return WEIR_E_INVALID;
+        return last_code;
     va_start(args, format);
-    format_capped(err->field, sizeof(err->field), format, args);
+    put_format(err->field, sizeof(err->field), format, args);
     va_end(args);
     return err->code;
 }
@@ -163,9 +174,9 @@ int weir_error_hint(struct weir_err *err, const char *format, ...)
     va_list args;
 
     if (err == NULL)
-        return WEIR_E_INVALID;
+        return last_code;
     va_start(args, format);
-    format_capped(err->hint, sizeof(err->hint), format, args);
+    put_format(err->hint, sizeof(err->hint), format, args);
     va_end(args);
     return err->code;
 }

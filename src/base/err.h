@@ -34,11 +34,11 @@ enum weir_code {
 enum { WEIR_ERR_TEXT_MAX = 512, WEIR_ERR_HINT_MAX = 256, WEIR_ERR_FIELD_MAX = 128 };
 
 struct weir_err {
-    int code;                       /* enum weir_code; 0 when unset */
-    uint32_t line;                  /* 1-based place in the input; 0: unknown */
-    uint32_t column;                /* 1-based, in bytes */
-    char text[WEIR_ERR_TEXT_MAX];   /* what failed; truncated at a UTF-8 boundary if need be */
-    char hint[WEIR_ERR_HINT_MAX];   /* what to do next; may be empty */
+    int code;                     /* enum weir_code; 0 when unset */
+    uint32_t line;                /* 1-based place in the input; 0: unknown */
+    uint32_t column;              /* 1-based, in bytes */
+    char text[WEIR_ERR_TEXT_MAX]; /* what failed; cut at a UTF-8 boundary if need be, as all here */
+    char hint[WEIR_ERR_HINT_MAX]; /* what to do next; may be empty */
     char field[WEIR_ERR_FIELD_MAX]; /* path of the offending field ("spec.gpus"); may be empty */
 };
 
@@ -48,7 +48,7 @@ struct weir_err {
     }
 
 /* Makes the error (replacing what err held) and returns code, so that `return weir_error(…)` is one
- * expression. */
+ * expression. Arguments may point into err. */
 int weir_error(struct weir_err *err, int code, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int weir_error_v(struct weir_err *err, int code, const char *format, va_list args)
@@ -61,11 +61,12 @@ int weir_error_errno(struct weir_err *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Prefixes the text with context ("context: text"), keeps place, hint and field. Returns err's
- * code, or WEIR_E_IO if err is NULL or unset. */
+ * code (WEIR_E_IO if err is unset). */
 int weir_error_wrap(struct weir_err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Adds to a made error, and returns its code. No-ops on NULL. */
+/* Adds to a made error, and returns its code. On NULL this and weir_error_wrap() do nothing and
+ * return the code of the error that this thread made last. */
 int weir_error_at(struct weir_err *err, uint32_t line, uint32_t column);
 int weir_error_field(struct weir_err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

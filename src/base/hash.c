@@ -1,6 +1,7 @@
 #include "base/hash.h"
 
 #include <string.h>
+#include <threads.h>
 
 static uint64_t rotl(uint64_t x, int b)
 {
@@ -53,16 +54,46 @@ uint64_t weir_hash_sip13(uint64_t key0, uint64_t key1, const void *data, size_t 
     return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
+enum { SLICES = 8 };
+
+/* crc_tables[0] is the usual table of one byte; crc_tables[k] what that byte has become k bytes on.
+ */
+static uint32_t crc_tables[SLICES][256];
+static once_flag crc_tables_made = ONCE_FLAG_INIT;
+
+static void make_crc_tables(void)
+{
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        uint32_t crc = byte;
+
+        for (int bit = 0; bit < 8; bit++)
+            crc = crc >> 1 ^ (0x82F63B78u & (0u - (crc & 1u)));
+        crc_tables[0][byte] = crc;
+    }
+    for (int slice = 1; slice < SLICES; slice++)
+        for (int byte = 0; byte < 256; byte++) {
+            uint32_t crc = crc_tables[slice - 1][byte];
+
+            crc_tables[slice][byte] = crc >> 8 ^ crc_tables[0][crc & 0xFF];
+        }
+}
+
 uint32_t weir_hash_crc32c(uint32_t seed, const void *data, size_t len)
 {
     const unsigned char *p = data;
     uint32_t crc = ~seed;
 
-    for (size_t i = 0; i < len; i++) {
-        crc ^= p[i];
-        for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (0x82F63B78u & (0u - (crc & 1u)));
+    call_once(&crc_tables_made, make_crc_tables);
+    for (; len >= SLICES; len -= SLICES, p += SLICES) {
+        uint32_t folded = crc ^ ((uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 |
+                                 (uint32_t)p[3] << 24);
+
+        crc = crc_tables[7][folded & 0xFF] ^ crc_tables[6][folded >> 8 & 0xFF] ^
+              crc_tables[5][folded >> 16 & 0xFF] ^ crc_tables[4][folded >> 24] ^
+              crc_tables[3][p[4]] ^ crc_tables[2][p[5]] ^ crc_tables[1][p[6]] ^ crc_tables[0][p[7]];
     }
+    for (; len > 0; len--, p++)
+        crc = crc >> 8 ^ crc_tables[0][(crc ^ *p) & 0xFF];
     return ~crc;
 }
 

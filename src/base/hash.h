@@ -1,5 +1,4 @@
-/* base/hash.h — hashes: SipHash-1-3 for tables, FNV-1a/128-like key derivation, CRC-32C for records
- * on disk. */
+/* base/hash.h — hashes: SipHash-1-3 for tables and persistent keys, CRC-32C for records on disk. */
 #ifndef WEIR_BASE_HASH_H
 #define WEIR_BASE_HASH_H
 

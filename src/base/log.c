@@ -8,7 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LINE_BYTES_MAX = 4096, SITE_LINES_MAX = 10, SITE_WINDOW_MS = 10000 };
+enum {
+    TEXT_BYTES_MAX = 4096,
+    FIELD_BYTES_MAX = 256,
+    LINE_BYTES_MAX = 32768,
+    SITE_LINES_MAX = 10,
+    SITE_WINDOW_MS = 10000
+};
 
 static enum weir_log_level max_level = WEIR_LOG_INFO;
 static int log_fd = STDERR_FILENO;
@@ -44,11 +50,14 @@ static bool needs_quotes(struct weir_str value)
         if (c <= ' ' || c == '"' || c == '=' || c == '\\' || c == 0x7F)
             return true;
     }
-    return value.len == 0;
+    return value.len == 0 || !weir_str_is_utf8(value);
 }
 
+/* A line of the log is always one line of valid UTF-8, whatever the value. */
 static void put_value(struct weir_buf *line, struct weir_str value)
 {
+    bool is_utf8 = weir_str_is_utf8(value);
+
     if (!needs_quotes(value)) {
         weir_buf_str(line, value);
         return;
@@ -61,7 +70,7 @@ static void put_value(struct weir_buf *line, struct weir_str value)
             weir_buf_printf(line, "\\%c", c);
         else if (c == '\n')
             weir_buf_puts(line, "\\n");
-        else if (c < ' ' || c == 0x7F)
+        else if (c < ' ' || c == 0x7F || (c >= 0x80 && !is_utf8))
             weir_buf_printf(line, "\\x%02x", c);
         else
             weir_buf_putc(line, (char)c);
@@ -92,23 +101,35 @@ static void put_scopes(struct weir_buf *line, const struct weir_log_scope *scope
         return;
     put_scopes(line, scope->outer);
     weir_buf_printf(line, " %s=", scope->key);
-    put_value(line, scope->value);
+    put_value(line, weir_str_cut(scope->value, FIELD_BYTES_MAX));
+}
+
+/* Writes what there is of a line, ended whatever happened to its buffer. */
+static void send_line(struct weir_buf *line)
+{
+    ssize_t written;
+
+    if (line->len == 0)
+        return;
+    line->data[line->len - 1] = '\n';
+    written = write(log_fd, line->data, line->len);
+    (void)written; /* nowhere left to complain to */
 }
 
 void weir_log_write(struct weir_log_site *site, enum weir_log_level level, const char *event,
                     const char *format, ...)
 {
     static const char *const names[WEIR_LOG_LEVEL_MAX] = {"error", "warn", "info", "debug"};
-    struct weir_buf text = WEIR_BUF_INIT(LINE_BYTES_MAX);
-    struct weir_buf line = WEIR_BUF_INIT((size_t)LINE_BYTES_MAX * 4);
+    struct weir_buf line = WEIR_BUF_INIT(LINE_BYTES_MAX);
+    char text[TEXT_BYTES_MAX + 4];
     uint32_t suppressed = 0;
-    ssize_t written = 0;
     va_list args;
 
     if (level > max_level || log_fd < 0 || !admit(site, weir_clock_mono_ms(), &suppressed))
         return;
     va_start(args, format);
-    weir_buf_vprintf(&text, format, args);
+    if (vsnprintf(text, sizeof(text), format, args) < 0)
+        text[0] = '\0';
     va_end(args);
     weir_buf_puts(&line, "time=");
     weir_time_format(weir_clock_wall_ms(), &line);
@@ -117,11 +138,8 @@ void weir_log_write(struct weir_log_site *site, enum weir_log_level level, const
     if (suppressed > 0)
         weir_buf_printf(&line, " suppressed=%u", suppressed);
     weir_buf_puts(&line, " msg=");
-    put_value(&line, weir_buf_view(&text));
+    put_value(&line, weir_str_cut(weir_str(text), TEXT_BYTES_MAX));
     weir_buf_putc(&line, '\n');
-    if (line.len > 0)
-        written = write(log_fd, line.data, line.len);
-    (void)written; /* nowhere left to complain to */
-    weir_buf_finish(&text);
+    send_line(&line);
     weir_buf_finish(&line);
 }

@@ -5,7 +5,8 @@
  *
  * Fields pushed in a scope appear on every line logged below it. Each call site is limited to 10
  * lines in 10 s; what was dropped is counted on its next line (suppressed=N). Secrets are never
- * passed here. */
+ * passed here. A message is cut at 4096 bytes, a field at 256; what is not plain text is escaped.
+ */
 #ifndef WEIR_BASE_LOG_H
 #define WEIR_BASE_LOG_H
 

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+enum { SLOTS_MIN = 8, HOLES_KEPT = 16 };
+
 static uint64_t seed0;
 static uint64_t seed1;
 
@@ -16,16 +18,21 @@ void weir_map_seed(uint64_t key0, uint64_t key1)
     seed1 = key1;
 }
 
-static uint64_t hash_of(struct weir_str key)
+static uint32_t hash_of(struct weir_str key)
 {
-    return weir_hash_sip13(seed0, seed1, key.ptr, key.len);
+    return (uint32_t)weir_hash_sip13(seed0, seed1, key.ptr, key.len);
+}
+
+static bool is_hole(const struct weir_map_entry *e)
+{
+    return e->key == NULL;
 }
 
 void weir_map_clear(struct weir_map *map)
 {
     for (size_t i = 0; i < map->n_entries; i++)
-        if (map->entries[i].live)
-            weir_mem_free((void *)(uintptr_t)map->entries[i].key);
+        weir_mem_free((void *)(uintptr_t)map->entries[i].key);
+    map->first = 0;
     map->n_entries = 0;
     map->n_live = 0;
     if (map->n_slots > 0)
@@ -42,60 +49,78 @@ void weir_map_finish(struct weir_map *map)
     *map = (struct weir_map)WEIR_MAP_INIT;
 }
 
-/* The slot of the key, or the free slot that ends its probe. A slot of a removed entry does not end
- * it. */
-static size_t find_slot(const struct weir_map *map, struct weir_str key, bool *ret_found)
+/* The slot of the key, or the free slot where it would go. Ends, because a quarter of the slots is
+ * free at least. */
+static size_t find_slot(const struct weir_map *map, struct weir_str key, uint32_t hash,
+                        bool *ret_found)
 {
     size_t mask = map->n_slots - 1;
-    size_t at = (size_t)hash_of(key) & mask;
 
-    for (;; at = (at + 1) & mask) {
-        uint32_t slot = map->slots[at];
+    for (size_t at = hash & mask;; at = (at + 1) & mask) {
         const struct weir_map_entry *e;
 
-        if (slot == 0) {
-            *ret_found = false;
+        *ret_found = false;
+        if (map->slots[at] == 0)
             return at;
-        }
-        e = &map->entries[slot - 1];
-        if (e->live && weir_str_eq(weir_str_n(e->key, e->key_len), key)) {
+        e = &map->entries[map->slots[at] - 1];
+        if (e->hash == hash && weir_str_eq(weir_str_n(e->key, e->key_len), key)) {
             *ret_found = true;
             return at;
         }
     }
 }
 
-/* Closes the holes of the entry array and makes the slot table fit n entries. */
-static int rebuild(struct weir_map *map, size_t n)
+/* Points the slots, all free, at the entries. No key is there twice, so none is compared. */
+static void fill_slots(struct weir_map *map)
 {
-    size_t n_slots = 8;
-    uint32_t *slots;
+    size_t mask = map->n_slots - 1;
+
+    for (size_t i = 0; i < map->n_entries; i++) {
+        size_t at = map->entries[i].hash & mask;
+
+        if (is_hole(&map->entries[i]))
+            continue;
+        while (map->slots[at] != 0)
+            at = (at + 1) & mask;
+        map->slots[at] = (uint32_t)i + 1;
+    }
+}
+
+/* Needs no memory: removal alone can never bring the map into a state it cannot leave. */
+static void close_holes(struct weir_map *map)
+{
     size_t kept = 0;
 
-    while (n_slots < n * 2)
-        n_slots *= 2;
-    slots = weir_mem_alloc_array(n_slots, sizeof(*slots));
+    for (size_t i = 0; i < map->n_entries; i++)
+        if (!is_hole(&map->entries[i]))
+            map->entries[kept++] = map->entries[i];
+    map->first = 0;
+    map->n_entries = kept;
+    memset(map->slots, 0, map->n_slots * sizeof(*map->slots));
+    fill_slots(map);
+}
+
+static int grow_slots(struct weir_map *map)
+{
+    size_t n_slots = map->n_slots == 0 ? SLOTS_MIN : map->n_slots * 2;
+    uint32_t *slots = weir_mem_alloc_array(n_slots, sizeof(*slots));
+
     if (slots == NULL)
         return WEIR_E_NO_MEMORY;
-    for (size_t i = 0; i < map->n_entries; i++)
-        if (map->entries[i].live)
-            map->entries[kept++] = map->entries[i];
-    map->n_entries = kept;
     weir_mem_free(map->slots);
     map->slots = slots;
     map->n_slots = n_slots;
-    for (size_t i = 0; i < kept; i++) {
-        bool found;
-        const struct weir_map_entry *e = &map->entries[i];
-
-        map->slots[find_slot(map, weir_str_n(e->key, e->key_len), &found)] = (uint32_t)i + 1;
-    }
+    fill_slots(map);
     return 0;
 }
 
+/* For one entry more. Holes are closed once they outnumber the entries: the removals that made them
+ * pay for the work. */
 static int make_room(struct weir_map *map)
 {
-    if ((map->n_entries + 1) * 2 > map->n_slots && rebuild(map, (map->n_live + 1) * 2) < 0)
+    if (map->n_entries - map->n_live > map->n_live + HOLES_KEPT)
+        close_holes(map);
+    if ((map->n_live + 1) * 4 > map->n_slots * 3 && grow_slots(map) < 0)
         return WEIR_E_NO_MEMORY;
     return weir_vec_grow(&map->entries, &map->cap_entries, map->n_entries + 1,
                          sizeof(*map->entries));
@@ -103,18 +128,19 @@ static int make_room(struct weir_map *map)
 
 int weir_map_set(struct weir_map *map, struct weir_str key, uint64_t value)
 {
+    uint32_t hash = hash_of(key);
     bool found = false;
     size_t slot;
     char *copy;
 
     if (map->n_slots > 0) {
-        slot = find_slot(map, key, &found);
+        slot = find_slot(map, key, hash, &found);
         if (found) {
             map->entries[map->slots[slot] - 1].value = value;
             return 0;
         }
     }
-    if (key.len > UINT32_MAX || map->n_entries >= UINT32_MAX - 1 || make_room(map) < 0)
+    if (key.len >= UINT32_MAX || map->n_entries >= UINT32_MAX - 1 || make_room(map) < 0)
         return WEIR_E_NO_MEMORY;
     copy = weir_mem_alloc(key.len + 1);
     if (copy == NULL)
@@ -122,8 +148,8 @@ int weir_map_set(struct weir_map *map, struct weir_str key, uint64_t value)
     if (key.len > 0)
         memcpy(copy, key.ptr, key.len);
     copy[key.len] = '\0';
-    slot = find_slot(map, key, &found);
-    map->entries[map->n_entries] = (struct weir_map_entry){copy, (uint32_t)key.len, true, value};
+    slot = find_slot(map, key, hash, &found);
+    map->entries[map->n_entries] = (struct weir_map_entry){copy, (uint32_t)key.len, hash, value};
     map->slots[slot] = (uint32_t)++map->n_entries;
     map->n_live++;
     return 0;
@@ -136,10 +162,47 @@ bool weir_map_get(const struct weir_map *map, struct weir_str key, uint64_t *ret
 
     if (map->n_slots == 0)
         return false;
-    slot = find_slot(map, key, &found);
+    slot = find_slot(map, key, hash_of(key), &found);
     if (found)
         *ret_value = map->entries[map->slots[slot] - 1].value;
     return found;
+}
+
+/* Frees a slot and moves up those behind it that probed past it: no slot ever stands for a removed
+ * entry, and a probe stays as short as if that had never been. */
+static void free_slot(struct weir_map *map, size_t hole)
+{
+    size_t mask = map->n_slots - 1;
+    size_t at = hole;
+
+    for (;;) {
+        size_t home;
+
+        map->slots[hole] = 0;
+        do {
+            at = (at + 1) & mask;
+            if (map->slots[at] == 0)
+                return;
+            home = map->entries[map->slots[at] - 1].hash & mask;
+            /* One whose home lies behind the hole, up to where it stands, may not cross it. */
+        } while (((at - home) & mask) < ((at - hole) & mask));
+        map->slots[hole] = map->slots[at];
+        hole = at;
+    }
+}
+
+/* Holes at either end go at once, as when entries leave in the order they came, or in reverse. */
+static void trim(struct weir_map *map)
+{
+    if (map->n_live == 0) {
+        map->first = 0;
+        map->n_entries = 0;
+        return;
+    }
+    while (is_hole(&map->entries[map->first]))
+        map->first++;
+    while (is_hole(&map->entries[map->n_entries - 1]))
+        map->n_entries--;
 }
 
 bool weir_map_remove(struct weir_map *map, struct weir_str key)
@@ -150,23 +213,26 @@ bool weir_map_remove(struct weir_map *map, struct weir_str key)
 
     if (map->n_slots == 0)
         return false;
-    slot = find_slot(map, key, &found);
+    slot = find_slot(map, key, hash_of(key), &found);
     if (!found)
         return false;
     e = &map->entries[map->slots[slot] - 1];
+    free_slot(map, slot);
     weir_mem_free((void *)(uintptr_t)e->key);
     e->key = NULL;
-    e->live = false;
     map->n_live--;
+    trim(map);
     return true;
 }
 
 const struct weir_map_entry *weir_map_next(const struct weir_map *map, size_t *at)
 {
+    if (*at < map->first)
+        *at = map->first;
     while (*at < map->n_entries) {
         const struct weir_map_entry *e = &map->entries[(*at)++];
 
-        if (e->live)
+        if (!is_hole(e))
             return e;
     }
     return NULL;

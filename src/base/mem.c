@@ -15,23 +15,32 @@ static bool must_fail(void)
     return fail_count > 0 && call >= fail_after && call - fail_after < fail_count;
 }
 
+/* More than any object can have: refused here, because tools that watch malloc take it for a bug.
+ */
+static bool is_absurd(size_t n, size_t size)
+{
+    size_t total;
+
+    return __builtin_mul_overflow(n, size, &total) || total > PTRDIFF_MAX;
+}
+
 void *weir_mem_alloc(size_t size)
 {
-    if (must_fail())
+    if (must_fail() || is_absurd(1, size))
         return NULL;
     return malloc(size > 0 ? size : 1);
 }
 
 void *weir_mem_alloc_array(size_t n, size_t size)
 {
-    if (must_fail())
+    if (must_fail() || is_absurd(n, size))
         return NULL;
     return calloc(n > 0 ? n : 1, size > 0 ? size : 1);
 }
 
 void *weir_mem_realloc_array(void *old, size_t n, size_t size)
 {
-    if (must_fail())
+    if (must_fail() || is_absurd(n, size))
         return NULL;
     return reallocarray(old, n > 0 ? n : 1, size > 0 ? size : 1);
 }

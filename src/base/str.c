@@ -153,6 +153,23 @@ char *weir_str_dup(struct weir_str s, struct weir_arena *arena)
     return weir_arena_strndup(arena, s.ptr, s.len);
 }
 
+static bool is_continuation(char c)
+{
+    return ((unsigned char)c & 0xC0) == 0x80;
+}
+
+struct weir_str weir_str_cut(struct weir_str s, size_t n)
+{
+    size_t at = n;
+
+    if (s.len <= n)
+        return s;
+    while (at > 0 && n - at < 3 && is_continuation(s.ptr[at]))
+        at--;
+    /* Still within a sequence: then it is none of UTF-8, and any cut is as good. */
+    return weir_str_n(s.ptr, is_continuation(s.ptr[at]) ? n : at);
+}
+
 static size_t utf8_sequence(const unsigned char *p, size_t left)
 {
     size_t n;

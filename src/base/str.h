@@ -39,6 +39,8 @@ bool weir_str_to_u64(struct weir_str s, uint64_t *ret_value);
 bool weir_str_to_i64(struct weir_str s, int64_t *ret_value);
 /* NUL-terminated copy in the arena; NULL when memory is short. */
 char *weir_str_dup(struct weir_str s, struct weir_arena *arena);
+/* At most n bytes from the start, without half a UTF-8 sequence at the cut. */
+struct weir_str weir_str_cut(struct weir_str s, size_t n);
 bool weir_str_is_utf8(struct weir_str s); /* RFC 3629: no surrogates, no overlong forms */
 /* Length of the UTF-8 sequence at the start of s (1 to 4), or 0 if it is not one or s is empty. */
 size_t weir_str_utf8_length(struct weir_str s);

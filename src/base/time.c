@@ -23,7 +23,8 @@ static int64_t days_from_civil(int64_t y, unsigned m, unsigned d)
 void weir_time_civil(int64_t wall_ms, struct weir_civil *ret_civil)
 {
     int64_t days = wall_ms / WEIR_TIME_DAY_MS - (wall_ms % WEIR_TIME_DAY_MS < 0);
-    int64_t rest = wall_ms - days * WEIR_TIME_DAY_MS;
+    int64_t rest =
+        wall_ms % WEIR_TIME_DAY_MS + (wall_ms % WEIR_TIME_DAY_MS < 0 ? WEIR_TIME_DAY_MS : 0);
     int64_t z = days + 719468;
     int64_t era = (z >= 0 ? z : z - 146096) / 146097;
     unsigned doe = (unsigned)(z - era * 146097);
@@ -56,6 +57,11 @@ int weir_time_format(int64_t wall_ms, struct weir_buf *out)
                            c.hour, c.minute, c.second, c.millisecond);
 }
 
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Takes n digits. */
 static bool digits(struct weir_str *s, size_t n, unsigned *ret_value)
 {
@@ -84,17 +90,21 @@ static unsigned days_in_month(unsigned year, unsigned month)
     return days[month - 1] + (month == 2 && leap ? 1u : 0u);
 }
 
-static unsigned take_milliseconds(struct weir_str *s)
+/* The digits after the point, in thousandths; more than three are cut. */
+static bool take_fraction(struct weir_str *s, uint16_t *ret_thousandths)
 {
-    unsigned ms = 0;
+    unsigned thousandths = 0;
     unsigned scale = 100;
 
-    while (s->len > 0 && s->ptr[0] >= '0' && s->ptr[0] <= '9') {
-        ms += (unsigned)(s->ptr[0] - '0') * scale;
+    if (s->len == 0 || !is_digit(s->ptr[0]))
+        return false;
+    while (s->len > 0 && is_digit(s->ptr[0])) {
+        thousandths += (unsigned)(s->ptr[0] - '0') * scale;
         scale /= 10;
         *s = weir_str_sub(*s, 1, s->len);
     }
-    return ms;
+    *ret_thousandths = (uint16_t)thousandths;
+    return true;
 }
 
 static bool take_offset(struct weir_str *s, int64_t *ret_offset_ms)
@@ -113,32 +123,56 @@ static bool take_offset(struct weir_str *s, int64_t *ret_offset_ms)
     return true;
 }
 
+/* "2026-11-30" */
+static bool take_date(struct weir_str *s, struct weir_civil *ret_civil)
+{
+    unsigned year;
+    unsigned month;
+    unsigned day;
+
+    if (!digits(s, 4, &year) || !one_of(s, "-") || !digits(s, 2, &month) || !one_of(s, "-") ||
+        !digits(s, 2, &day))
+        return false;
+    if (month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
+        return false;
+    ret_civil->year = (int32_t)year;
+    ret_civil->month = (uint8_t)month;
+    ret_civil->day = (uint8_t)day;
+    return true;
+}
+
+/* "15:04:05.123"; a leap second counts as the first of the next minute. */
+static bool take_clock(struct weir_str *s, struct weir_civil *ret_civil)
+{
+    unsigned hour;
+    unsigned minute;
+    unsigned second;
+
+    if (!digits(s, 2, &hour) || !one_of(s, ":") || !digits(s, 2, &minute) || !one_of(s, ":") ||
+        !digits(s, 2, &second))
+        return false;
+    if (hour > 23 || minute > 59 || second > 60)
+        return false;
+    ret_civil->hour = (uint8_t)hour;
+    ret_civil->minute = (uint8_t)minute;
+    ret_civil->second = (uint8_t)second;
+    ret_civil->millisecond = 0;
+    return !one_of(s, ".") || take_fraction(s, &ret_civil->millisecond);
+}
+
 int weir_time_parse(struct weir_str text, int64_t *ret_wall_ms, struct weir_err *err)
 {
     struct weir_str s = text;
-    unsigned year, month, day, hour, minute, second, ms = 0;
-    int64_t offset;
     struct weir_civil c;
+    int64_t offset;
 
-    if (!digits(&s, 4, &year) || !one_of(&s, "-") || !digits(&s, 2, &month) || !one_of(&s, "-") ||
-        !digits(&s, 2, &day) || !one_of(&s, "Tt ") || !digits(&s, 2, &hour) || !one_of(&s, ":") ||
-        !digits(&s, 2, &minute) || !one_of(&s, ":") || !digits(&s, 2, &second))
-        goto bad;
-    if (one_of(&s, ".")) {
-        if (s.len == 0 || s.ptr[0] < '0' || s.ptr[0] > '9')
-            goto bad;
-        ms = take_milliseconds(&s);
+    if (!take_date(&s, &c) || !one_of(&s, "Tt ") || !take_clock(&s, &c) ||
+        !take_offset(&s, &offset) || s.len > 0) {
+        weir_error(err, WEIR_E_INVALID, "'%.*s' is not a time", WEIR_STR_ARG(text));
+        return weir_error_hint(err, "write it as 2026-11-30T15:04:05Z");
     }
-    if (!take_offset(&s, &offset) || s.len > 0 || month < 1 || month > 12 || day < 1 ||
-        day > days_in_month(year, month) || hour > 23 || minute > 59 || second > 60)
-        goto bad;
-    c = (struct weir_civil){(int32_t)year,   (uint8_t)month,  (uint8_t)day, (uint8_t)hour,
-                            (uint8_t)minute, (uint8_t)second, (uint16_t)ms};
     *ret_wall_ms = weir_time_from_civil(&c) - offset;
     return 0;
-bad:
-    weir_error(err, WEIR_E_INVALID, "'%.*s' is not a time", WEIR_STR_ARG(text));
-    return weir_error_hint(err, "write it as 2026-11-30T15:04:05Z");
 }
 
 int weir_duration_format(int64_t duration_ms, struct weir_buf *out)
@@ -207,25 +241,19 @@ static bool take_part(struct weir_str *s, int64_t *total_ms)
 {
     size_t n = 0;
     uint64_t whole;
-    unsigned thousandths = 0;
+    uint16_t thousandths = 0;
     int64_t unit;
 
-    while (n < s->len && s->ptr[n] >= '0' && s->ptr[n] <= '9')
+    while (n < s->len && is_digit(s->ptr[n]))
         n++;
     if (n > 12 || !weir_str_to_u64(weir_str_sub(*s, 0, n), &whole))
         return false;
     *s = weir_str_sub(*s, n, s->len);
-    if (one_of(s, ".")) {
-        if (s->len == 0 || s->ptr[0] < '0' || s->ptr[0] > '9')
-            return false;
-        thousandths = take_milliseconds(s);
-    }
-    if (!take_unit(s, &unit))
+    if (one_of(s, ".") && !take_fraction(s, &thousandths))
         return false;
-    if (__builtin_mul_overflow((int64_t)whole, unit, total_ms))
+    if (!take_unit(s, &unit) || __builtin_mul_overflow((int64_t)whole, unit, total_ms))
         return false;
-    *total_ms += (int64_t)thousandths * unit / 1000;
-    return true;
+    return !__builtin_add_overflow(*total_ms, thousandths * unit / 1000, total_ms);
 }
 
 int weir_duration_parse(struct weir_str text, int64_t *ret_duration_ms, struct weir_err *err)

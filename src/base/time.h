@@ -12,7 +12,11 @@
 struct weir_buf;
 struct weir_err;
 
-enum { WEIR_TIME_MS = 1, WEIR_TIME_S = 1000, WEIR_TIME_MIN = 60000, WEIR_TIME_H = 3600000 };
+/* In milliseconds, and wide: a uint32_t of minutes times an int would wrap after seven weeks. */
+#define WEIR_TIME_MS     ((int64_t)1)
+#define WEIR_TIME_S      ((int64_t)1000)
+#define WEIR_TIME_MIN    ((int64_t)60000)
+#define WEIR_TIME_H      ((int64_t)3600000)
 #define WEIR_TIME_DAY_MS ((int64_t)86400000)
 /* The far end of time: "no limit", "never". */
 #define WEIR_TIME_NEVER INT64_MAX

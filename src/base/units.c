@@ -6,6 +6,8 @@ int64_t weir_units_add(int64_t a, int64_t b)
 {
     int64_t sum;
 
+    if (a == INT64_MAX || b == INT64_MAX)
+        return INT64_MAX;
     if (__builtin_add_overflow(a, b, &sum))
         return a > 0 ? INT64_MAX : INT64_MIN;
     return sum;
@@ -18,7 +20,7 @@ int64_t weir_units_sub(int64_t a, int64_t b)
     if (a == INT64_MAX)
         return INT64_MAX;
     if (__builtin_sub_overflow(a, b, &difference))
-        return a > 0 ? INT64_MAX : INT64_MIN;
+        return b < 0 ? INT64_MAX : INT64_MIN;
     return difference;
 }
 
@@ -34,33 +36,30 @@ int64_t weir_units_mul(int64_t a, int64_t b)
 int weir_units_format_bytes(int64_t bytes, struct weir_buf *out)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = (double)bytes;
+    double value = bytes < 0 ? -(double)bytes : (double)bytes;
     unsigned unit = 0;
+    int decimals;
 
-    while ((value >= 1023.5 || value <= -1023.5) && unit < 6) {
+    if (bytes > -1024 && bytes < 1024)
+        return weir_buf_printf(out, "%lld B", (long long)bytes);
+    while (value >= 1023.5 && unit < 6) {
         value /= 1024;
         unit++;
     }
-    if (unit == 0)
-        return weir_buf_printf(out, "%lld B", (long long)bytes);
-    return weir_buf_printf(out, "%.*f %s",
-                           value < 9.995   ? 2
-                           : value < 99.95 ? 1
-                                           : 0,
-                           value, names[unit]);
+    decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+    return weir_buf_printf(out, "%s%.*f %s", bytes < 0 ? "-" : "", decimals, value, names[unit]);
 }
 
 int weir_units_format_mgpu(int64_t mgpu, struct weir_buf *out)
 {
-    int64_t part = mgpu % 1000;
+    uint64_t amount = mgpu < 0 ? 0u - (uint64_t)mgpu : (uint64_t)mgpu;
+    unsigned part = (unsigned)(amount % WEIR_MGPU_PER_GPU);
+    int decimals = 3;
 
-    weir_buf_i64(out, mgpu / 1000);
-    if (part == 0)
-        return out->failed;
-    if (part < 0)
-        part = -part;
-    weir_buf_printf(out, ".%03d", (int)part);
-    while (out->len > 0 && out->data[out->len - 1] == '0')
-        weir_buf_truncate(out, out->len - 1);
-    return out->failed;
+    for (; decimals > 0 && part % 10 == 0; decimals--)
+        part /= 10;
+    if (mgpu < 0)
+        weir_buf_putc(out, '-');
+    weir_buf_u64(out, amount / WEIR_MGPU_PER_GPU);
+    return decimals == 0 ? out->failed : weir_buf_printf(out, ".%0*u", decimals, part);
 }

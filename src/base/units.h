@@ -14,12 +14,14 @@ struct weir_buf;
 #define WEIR_GIB ((int64_t)1024 * 1024 * 1024)
 enum { WEIR_MGPU_PER_GPU = 1000, WEIR_UGPU_PER_GPU = 1000000 };
 
-/* Saturating: INT64_MAX stands for "unbounded" and stays so. */
+/* Saturating. INT64_MAX stands for "unbounded": a sum with it is unbounded, and so is what anything
+ * is taken from it. */
 int64_t weir_units_add(int64_t a, int64_t b);
-int64_t weir_units_sub(int64_t a, int64_t b); /* unbounded minus anything stays unbounded */
+int64_t weir_units_sub(int64_t a, int64_t b);
 int64_t weir_units_mul(int64_t a, int64_t b);
 
-int weir_units_format_bytes(int64_t bytes, struct weir_buf *out); /* "79.6 GiB", three digits */
-int weir_units_format_mgpu(int64_t mgpu, struct weir_buf *out);   /* "2", "0.5", "1.25" */
+int weir_units_format_bytes(
+    int64_t bytes, struct weir_buf *out); /* "79.6 GiB", three digits; below 1024 "1023 B" */
+int weir_units_format_mgpu(int64_t mgpu, struct weir_buf *out); /* "2", "0.5", "1.25" */
 
 #endif

@@ -29,7 +29,7 @@ int weir_vec_grow(void *items_ptr, size_t *cap, size_t n, size_t item_size);
          : weir_vec_grow(&(vec)->items, &(vec)->cap, (count), sizeof(*(vec)->items)))
 #define weir_vec_push(vec, item)                                                                   \
     (weir_vec_reserve((vec), (vec)->n + 1) < 0 ? (int)WEIR_E_NO_MEMORY                             \
-                                               : ((vec)->items[(vec)->n++] = (item), 0))
+                                               : ((vec)->items[(vec)->n] = (item), (vec)->n++, 0))
 #define weir_vec_last(vec) (&(vec)->items[(vec)->n - 1])
 /* Removes item i, keeps the order. */
 #define weir_vec_remove(vec, i)                                                                    \
@@ -40,6 +40,7 @@ int weir_vec_grow(void *items_ptr, size_t *cap, size_t n, size_t item_size);
 #define weir_vec_finish(vec)                                                                       \
     (weir_mem_free((vec)->items), (vec)->items = NULL, (vec)->n = 0, (void)((vec)->cap = 0))
 #define weir_vec_foreach(item, vec)                                                                \
-    for (__typeof__((vec)->items) item = (vec)->items; item < (vec)->items + (vec)->n; item++)
+    for (__typeof__((vec)->items) item = (vec)->items;                                             \
+         (vec)->n > 0 && item < (vec)->items + (vec)->n; item++)
 
 #endif

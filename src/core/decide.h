@@ -2,8 +2,8 @@
  *
  * The live cluster, the single machine, the simulator, the estimate of start times, `explain` and
  * the tests all call this one function. It reads no clock, does no I/O, allocates only in `arena`,
- * has no state. The same arguments give the same plan, byte for byte; `cache` (NULL is fine) holds
- * derived values only and changes nothing but the time taken.
+ * has no state. The same arguments give the same plan, byte for byte; `cache` would hold
+ * derived values only and change nothing but the time taken; there is none yet: NULL.
  *
  * Stages, each seeing an overlay of what the earlier ones decided:
  *   1. heal    settle attempts that were seen to end (succeed, fail, retry after a back-off), end

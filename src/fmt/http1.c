@@ -205,7 +205,7 @@ static bool is_interim(const struct weir_http1_parser *parser)
 static int step_head(struct weir_http1_parser *parser, struct weir_str *input,
                      enum weir_http1_event *ret_event, struct weir_err *err)
 {
-    struct weir_str text;
+    struct weir_str text = WEIR_STR("");
     int code = take_section(parser, input, true, &text, err);
 
     *ret_event = WEIR_HTTP1_EVENT_MORE;
@@ -360,7 +360,7 @@ static int step_chunk_byte(struct weir_http1_parser *parser, struct weir_str *in
 static int step_trailer(struct weir_http1_parser *parser, struct weir_str *input,
                         struct weir_err *err)
 {
-    struct weir_str text;
+    struct weir_str text = WEIR_STR("");
     int code = take_section(parser, input, false, &text, err);
 
     if (code <= 0)

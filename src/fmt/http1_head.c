@@ -418,6 +418,7 @@ static int read_lines(struct reader *reader, struct weir_str text,
             code = reader->kind == WEIR_HTTP1_REQUEST ? read_request_line(reader, line)
                                                       : read_status_line(reader, line);
         } else {
+            WEIR_ASSERT(headers != NULL);
             header = &headers[reader->head.n_headers++];
             code = read_header_line(reader, line, header);
             if (code == 0)
@@ -462,7 +463,7 @@ static bool is_framing(struct weir_str name)
 int weir_http1_check_trailer(struct weir_str text, int *ret_status, struct weir_err *err)
 {
     struct reader reader = {.status = ret_status, .err = err};
-    struct weir_http1_header header;
+    struct weir_http1_header header = {0};
     struct weir_str line;
     int code = 0;
 

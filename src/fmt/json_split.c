@@ -112,12 +112,14 @@ static int yield(struct weir_json_split *split, struct weir_str last,
                  struct weir_json_item *ret_item, struct weir_err *err)
 {
     struct weir_str text = last;
+    int result;
 
     if (last.len > split->options.max_item_bytes)
         return item_failed(split, WEIR_E_TOO_LARGE, err);
     if (split->carry.len > 0) {
-        if (carry_over(split, last, err) < 0)
-            return split->carry.failed;
+        result = carry_over(split, last, err);
+        if (result < 0)
+            return result;
         text = weir_buf_view(&split->carry);
         split->yielded = true;
     }
@@ -371,7 +373,7 @@ static int next_line(struct weir_json_split *split, struct weir_json_item *ret_i
         if (newline == NULL && (!split->ended || part.len + split->carry.len == 0))
             return part.len > 0 ? carry_over(split, part, err) : 0;
         result = yield(split, part, ret_item, err);
-        if (result < 0 || weir_str_trim(ret_item->text).len > 0)
+        if (result <= 0 || weir_str_trim(ret_item->text).len > 0)
             return result;
         split->n_items--;
         split->yielded = false;

@@ -273,7 +273,7 @@ static void unknown_field(struct checker *c, const struct weir_tree *properties,
                           const struct weir_tree *member, const char *other)
 {
     struct weir_err *err = next_slot(c);
-    struct weir_str names[WEIR_SCHEMA_NAMES_MAX];
+    struct weir_str names[WEIR_SCHEMA_NAMES_MAX] = {{NULL, 0}};
     size_t n = collect(properties, true, names);
     ptrdiff_t near = weir_str_nearest(member->key, names, n);
     char shown[WEIR_STR_SHOW_MAX];

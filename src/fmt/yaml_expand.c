@@ -136,6 +136,7 @@ static int merge_mapping(struct weir_yaml_reader *r, const struct weir_tree *fro
     struct weir_yaml_place place = {from->line, from->column};
     struct weir_yaml_frame *top = weir_yaml_top_frame(r);
 
+    WEIR_ASSERT(top != NULL);
     if (from->kind != WEIR_TREE_OBJECT)
         return weir_yaml_fail(r, WEIR_E_INVALID, place,
                               "'<<' takes a mapping or a list of mappings, not %s",
@@ -173,8 +174,10 @@ static void unlink_child(struct weir_tree *parent, const struct weir_tree *child
 int weir_yaml_merge(struct weir_yaml_reader *r)
 {
     struct weir_yaml_frame *top = weir_yaml_top_frame(r);
-    const struct weir_tree *from = top->merge;
+    const struct weir_tree *from;
 
+    WEIR_ASSERT(top != NULL);
+    from = top->merge;
     unlink_child(top->node, from);
     if (from->kind != WEIR_TREE_ARRAY)
         return merge_mapping(r, from);

@@ -69,6 +69,7 @@ static void add_hint(struct weir_err *err, const char *problem, char at)
         {"could not find expected ':'", "a key ends with ':' and a blank"},
         {"did not find expected ',' or", "close the bracket, or quote a text that contains one"},
         {"alphabetic or numeric character", "quote a text that starts with '*' or '&'"},
+        {"found unexpected ':'", "put a blank behind the ':'"},
         {"document start", "separate documents with '---'"},
         {"unexpected end of stream", "close the quote"},
         {"found unknown escape character", "in single quotes a backslash is only a backslash"},

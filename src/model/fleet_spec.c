@@ -145,9 +145,10 @@ static int read_group(struct reader *in, struct group *ret_group)
         return fail_at(in, from, WEIR_E_TOO_LARGE);
     }
     rc = read_model(in, &group.model);
-    if (rc == 0)
-        *ret_group = group;
-    return rc;
+    if (rc < 0)
+        return rc;
+    *ret_group = group;
+    return 0;
 }
 
 /* Control characters would tear the one line of an error message. */

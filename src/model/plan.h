@@ -183,7 +183,10 @@ const char *weir_reason_name(
     enum weir_reason_code code); /* "Priority", "Resources", "QueueLimit"… */
 const char *weir_level_name(enum weir_reason_level level);
 
-/* The plan as bytes (fixed layout of this build), for comparison and for the decision log. */
+/* The plan as bytes, for comparison and for the decision log. Layout of this build, in its byte
+ * order: world_version u64, wake_wall_ms i64, then u32 counts of actions, grants, intents,
+ * verdicts, reasons, holders; then these arrays in this order, rows as they are. The buffer's
+ * failure is returned. */
 int weir_plan_write(const struct weir_plan *plan, struct weir_buf *out);
 /* 128 bits over those bytes, without making them. */
 void weir_plan_digest(const struct weir_plan *plan, uint8_t ret_digest[16]);

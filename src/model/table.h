@@ -24,7 +24,8 @@ enum { WEIR_TABLE_CHUNK_BYTES = 8192 };
 
 struct weir_row {
     struct weir_key key;
-    uint32_t gen;  /* changes with every change of the row; acting on a row revalidates it */
+    uint32_t
+        gen; /* changes with every change of the row, never 0; acting on a row revalidates it */
     uint32_t live; /* 0 or 1 */
 };
 

@@ -22,7 +22,8 @@ void *weir_edit_touch(struct weir_edit *edit, enum weir_table_id id, uint32_t in
 
     if (row == NULL || weir_vec_push(&edit->changes, (uint64_t)id << 32 | index) < 0)
         return NULL;
-    row->gen++;
+    if (++row->gen == 0)
+        row->gen = 1;
     return row;
 }
 
@@ -291,7 +292,7 @@ int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, str
     struct weir_resource *row;
     uint64_t known;
     uint32_t index;
-    uint32_t string;
+    uint32_t string = 0;
     int r;
 
     if (weir_map_get(&edit->resources, name, &known)) {

@@ -2,7 +2,8 @@
 #include "base/err.h"
 #include "model/world_edit_impl.h"
 
-/* from × to. STARTING and RUNNING may go back to QUEUED for a retry; a final state is final. */
+/* from × to. STARTING and RUNNING may go back to QUEUED for a retry. A final state is final, but
+ * for a member of a gang that succeeded before its gang had to begin anew. */
 static const uint8_t legal[WEIR_TASK_STATE_MAX][WEIR_TASK_STATE_MAX] = {
     [WEIR_TASK_QUEUED] =
         {[WEIR_TASK_STARTING] = 1, [WEIR_TASK_FAILED] = 1, [WEIR_TASK_CANCELLED] = 1},
@@ -24,6 +25,7 @@ static const uint8_t legal[WEIR_TASK_STATE_MAX][WEIR_TASK_STATE_MAX] = {
                             [WEIR_TASK_FAILED] = 1,
                             [WEIR_TASK_CANCELLED] = 1,
                             [WEIR_TASK_LOST] = 1},
+    [WEIR_TASK_SUCCEEDED] = {[WEIR_TASK_QUEUED] = 1},
 };
 
 static int add_hold(struct weir_edit *edit, uint32_t task, struct weir_task *holder,
@@ -153,12 +155,13 @@ static int set_state(struct weir_edit *edit, uint32_t index, struct weir_task *t
     struct weir_workload *workload = weir_edit_touch(edit, WEIR_TABLE_WORKLOADS, task->workload);
     int64_t held = weir_task_state_holds(state) - weir_task_state_holds(task->state);
     int64_t waiting = counts_as_waiting(state) - counts_as_waiting(task->state);
+    int64_t done = weir_task_state_is_final(state) - weir_task_state_is_final(task->state);
 
     if (workload == NULL)
         return WEIR_E_NO_MEMORY;
     workload->n_waiting = (uint32_t)(workload->n_waiting + waiting);
     workload->n_running = (uint32_t)(workload->n_running + held);
-    workload->n_done += weir_task_state_is_final(state);
+    workload->n_done = (uint32_t)(workload->n_done + done);
     if (waiting != 0 &&
         weir_edit_add_to_queues(edit, workload->queue, WEIR_QUEUE_WANTED, shape, waiting) < 0)
         return WEIR_E_NO_MEMORY;
@@ -235,11 +238,14 @@ int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_s
 
 int weir_edit_task_end(struct weir_edit *edit, uint32_t task, enum weir_task_state state)
 {
-    struct weir_task *row = weir_edit_touch(edit, WEIR_TABLE_TASKS, task);
+    const struct weir_task *now = weir_edit_peek(edit, WEIR_TABLE_TASKS, task);
+    struct weir_task *row;
 
+    if (now->state != WEIR_TASK_QUEUED || state >= WEIR_TASK_STATE_MAX ||
+        !weir_task_state_is_final(state))
+        return WEIR_E_INVALID;
+    row = weir_edit_touch(edit, WEIR_TABLE_TASKS, task);
     if (row == NULL)
         return WEIR_E_NO_MEMORY;
-    if (row->state != WEIR_TASK_QUEUED || !weir_task_state_is_final(state))
-        return WEIR_E_INVALID;
     return set_state(edit, task, row, state);
 }

@@ -5,7 +5,7 @@
 # Who needs what: THIRD_PARTY.md.
 declare -A packages=(
     [build]="gcc libc6-dev meson ninja-build pkg-config
-        libuv1-dev libsqlite3-dev libyaml-dev"
+        libuv1-dev libsqlite3-dev libyaml-dev zlib1g-dev"
     [check]="git python3 python3-venv python3-yaml
         clang clang-format clang-tidy libclang-rt-14-dev llvm
         libcmocka-dev libjansson-dev libhttp-parser-dev
@@ -71,7 +71,7 @@ install_packages() {
 
 # The Python programs that only checks use, in .venv, at the versions the file pins.
 need_python_tools() {
-    local list=tools/requirements-check.txt
+    local list=tools/requirements-check.txt output
 
     if [ -x .venv/bin/python ] && cmp -s "$list" .venv/installed.txt; then
         return 0
@@ -80,9 +80,10 @@ need_python_tools() {
     rm -rf .venv
     # Debian's own: the one that python3-venv belongs to.
     /usr/bin/python3 -m venv .venv
-    if ! .venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r "$list"; then
+    output=$(.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r "$list" 2>&1) || {
+        echo "$output" >&2
         echo "dev: pip could not install what $list names" >&2
         exit 3
-    fi
+    }
     cp "$list" .venv/installed.txt
 }

@@ -141,7 +141,7 @@ bool weir_local_wants_write(const struct weir_local *local)
 
 int weir_local_service(struct weir_local *local, struct weir_err *err)
 {
-    struct weir_refusal refusal;
+    struct weir_launch_refusal refusal;
     int r = weir_launcher_flush(&local->launcher, err);
 
     while (r == 0 && (r = weir_launcher_receive(&local->launcher, &refusal, err)) > 0)

@@ -736,7 +736,7 @@ static int first_values(struct weir_sqlite *store, struct weir_err *err)
 static int migrate(struct weir_sqlite *store, struct weir_err *err)
 {
     struct weir_buf text = WEIR_BUF_INIT(256);
-    int64_t version;
+    int64_t version = 0;
     int r = read_int(store, "PRAGMA user_version", &version, err);
 
     if (r < 0)
@@ -767,8 +767,8 @@ static int migrate(struct weir_sqlite *store, struct weir_err *err)
 /* A file with tables but without our mark is somebody else's. */
 static int check_identity(struct weir_sqlite *store, struct weir_err *err)
 {
-    int64_t id;
-    int64_t n_tables;
+    int64_t id = 0;
+    int64_t n_tables = 0;
     int r = read_int(store, "PRAGMA application_id", &id, err);
 
     if (r == 0)
@@ -849,7 +849,7 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
                      struct weir_err *err)
 {
     struct weir_sqlite *store = weir_mem_alloc_array(1, sizeof(*store));
-    int64_t space;
+    int64_t space = 0;
     int r;
 
     if (store == NULL)

@@ -340,7 +340,6 @@ static void all_faults_are_found_up_to_the_cap(void **state)
          "write a number, with one of n u m k M G T P E Ki Mi Gi Ti Pi Ei or nothing behind it"},
         {"", 1, 1, "apiVersion", "field 'apiVersion' is missing", ""},
         {"", 1, 1, "kind", "field 'kind' is missing", ""},
-        {"", 1, 1, "metadata", "field 'metadata' is missing", ""},
     };
     enum { N = sizeof(want) / sizeof(want[0]) };
     struct fixture *f = *state;

@@ -192,10 +192,12 @@ int nvmlDeviceGetBrand(struct weir_nvml_handle *device, unsigned *brand)
 int nvmlDeviceGetCudaComputeCapability(struct weir_nvml_handle *device, int *major, int *minor)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, minor != NULL ? major : NULL, &view);
+    int result = weir_sim_look(device, major, &view);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
+    if (minor == NULL)
+        return WEIR_NVML_INVALID_ARGUMENT;
     *major = (int)view.facts.cc_major;
     *minor = (int)view.facts.cc_minor;
     return WEIR_NVML_SUCCESS;
@@ -250,10 +252,12 @@ int nvmlDeviceGetBAR1MemoryInfo(struct weir_nvml_handle *device,
 int nvmlDeviceGetMigMode(struct weir_nvml_handle *device, unsigned *current, unsigned *pending)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, pending != NULL ? current : NULL, &view);
+    int result = weir_sim_look(device, current, &view);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
+    if (pending == NULL)
+        return WEIR_NVML_INVALID_ARGUMENT;
     if (view.facts.mig_compute_slices == 0)
         return WEIR_NVML_NOT_SUPPORTED;
     *current = 0;

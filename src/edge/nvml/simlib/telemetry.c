@@ -63,11 +63,14 @@ static int constant(const struct weir_nvml_handle *device, unsigned *out, unsign
 static int rate(const struct weir_nvml_handle *device, unsigned *out, unsigned *period_us,
                 size_t offset)
 {
-    int result = number(device, period_us != NULL ? out : NULL, offset);
+    int result = number(device, out, offset);
 
-    if (result == WEIR_NVML_SUCCESS)
-        *period_us = SAMPLING_PERIOD_US;
-    return result;
+    if (result != WEIR_NVML_SUCCESS)
+        return result;
+    if (period_us == NULL)
+        return WEIR_NVML_INVALID_ARGUMENT;
+    *period_us = SAMPLING_PERIOD_US;
+    return WEIR_NVML_SUCCESS;
 }
 
 int nvmlDeviceGetUtilizationRates(struct weir_nvml_handle *device,
@@ -232,10 +235,12 @@ int nvmlDeviceGetNumFans(struct weir_nvml_handle *device, unsigned *out)
 int nvmlDeviceGetEccMode(struct weir_nvml_handle *device, unsigned *current, unsigned *pending)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, pending != NULL ? current : NULL, &view);
+    int result = weir_sim_look(device, current, &view);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
+    if (pending == NULL)
+        return WEIR_NVML_INVALID_ARGUMENT;
     *current = 1;
     *pending = 1;
     return WEIR_NVML_SUCCESS;

@@ -1,0 +1,553 @@
+/* Opens everything in order, runs the loop, closes in reverse.
+ *
+ * One loop thread. A tick follows whatever made the state dirty: a request, a note from a shim, the
+ * wake time of the last plan, or the once-a-second look at all attempts (notes are hints and may be
+ * lost). */
+#include "app/up.h"
+
+#include "app/cgroup_root.h"
+#include "app/datadir.h"
+#include "app/decision_log.h"
+#include "app/schemas.h"
+#include "app/server.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "base/time.h"
+#include "base/tree.h"
+#include "edge/api/api.h"
+#include "edge/local/cluster.h"
+#include "edge/nvml/gpus.h"
+#include "edge/sqlite/store.h"
+#include "fmt/yaml.h"
+
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include <uv.h>
+
+enum {
+    LOOK_EVERY_MS = 1000,
+    DEVICES_EVERY_MS = 5000,
+    PRUNE_EVERY_MS = 60000,
+    PRUNE_AT_ONCE = 500,
+    SHUTDOWN_GRACE_MS = 2000,
+    PATH_BYTES = WEIR_DATADIR_PATH_MAX + 64,
+};
+#define KEEP_ENDED_MS    (30 * WEIR_TIME_DAY_MS)
+#define KEEP_EVENTS      1000000
+#define OUTPUT_MAX_BYTES ((int64_t)64 * 1024 * 1024)
+
+extern const char weir_embed_demo[], weir_embed_demo_end[];
+
+struct up {
+    const struct weir_up_options *options;
+    char data_dir[WEIR_DATADIR_PATH_MAX];
+    char address[PATH_BYTES]; /* for people: where to reach it */
+    int lock_fd;
+    struct weir_sqlite *sqlite;
+    struct weir_local *local;
+    struct weir_gpus *gpus;
+    struct weir_api *api;
+    struct weir_server server;
+    struct weir_service service;
+
+    uv_loop_t loop;
+    uv_check_t after_io;
+    uv_poll_t notes;
+    uv_poll_t *launcher;
+    int launcher_fd;
+    uv_timer_t wake;
+    uv_timer_t look;
+    uv_signal_t on_term;
+    uv_signal_t on_int;
+    int64_t devices_mono_ms; /* when they were last read */
+    int64_t prune_mono_ms;
+    bool stopping;
+};
+
+static struct weir_now read_clock(void *ctx)
+{
+    (void)ctx;
+    return (struct weir_now){weir_clock_wall_ms(), weir_clock_mono_ms()};
+}
+
+/* ---- the loop ---- */
+
+static void watch_launcher(struct up *up);
+
+static void on_wake(uv_timer_t *timer);
+
+static void tick(struct up *up)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int64_t now_ms = weir_clock_wall_ms();
+    int64_t wake_ms;
+
+    if (up->stopping || !up->server.dirty ||
+        (up->server.retry_wall_ms > now_ms && up->server.dones.n == 0))
+        goto schedule;
+    if (weir_server_tick(&up->server, &err) < 0)
+        weir_log_error("tick.failed", "%s", err.text);
+    watch_launcher(up);
+schedule:
+    wake_ms = weir_server_wake(&up->server);
+    if (wake_ms == WEIR_TIME_NEVER) {
+        uv_timer_stop(&up->wake);
+        return;
+    }
+    /* A jump of the wall clock is noticed by the once-a-second look. */
+    uv_update_time(&up->loop);
+    uv_timer_start(&up->wake, on_wake, wake_ms > now_ms ? (uint64_t)(wake_ms - now_ms) + 1 : 1, 0);
+}
+
+static void on_wake(uv_timer_t *timer)
+{
+    struct up *up = timer->data;
+
+    up->server.dirty = true;
+    tick(up);
+}
+
+static void after_io(uv_check_t *check)
+{
+    struct up *up = check->data;
+
+    if (up->server.dirty)
+        tick(up);
+}
+
+static void on_notes(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+
+    (void)events;
+    if (status == 0)
+        up->server.dirty = true; /* the tick reads them */
+}
+
+static void on_launcher(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)status;
+    (void)events;
+    if (weir_local_service(up->local, &err) < 0)
+        weir_log_error("launcher", "%s", err.text);
+    up->server.dirty = true; /* refusals are noticed by the tick */
+    watch_launcher(up);
+}
+
+static void free_handle(uv_handle_t *handle)
+{
+    weir_mem_free(handle);
+}
+
+/* The launcher's socket is another one after it was started anew; a poll handle is bound to one. */
+static void watch_launcher(struct up *up)
+{
+    int fd = weir_local_launcher_fd(up->local);
+    int events = UV_READABLE | (weir_local_wants_write(up->local) ? UV_WRITABLE : 0);
+
+    if (up->launcher != NULL && fd != up->launcher_fd) {
+        uv_close((uv_handle_t *)up->launcher, free_handle);
+        up->launcher = NULL;
+    }
+    if (up->launcher == NULL) {
+        up->launcher = weir_mem_alloc_array(1, sizeof(*up->launcher));
+        if (up->launcher == NULL || uv_poll_init(&up->loop, up->launcher, fd) < 0) {
+            up->launcher = weir_mem_free(up->launcher);
+            weir_log_error("launcher", "cannot watch the launcher");
+            return;
+        }
+        up->launcher->data = up;
+        up->launcher_fd = fd;
+    }
+    uv_poll_start(up->launcher, events, on_launcher);
+}
+
+static int remove_output(void *arg, const struct weir_task_record *task)
+{
+    struct up *up = arg;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    for (uint32_t attempt = 1; attempt <= task->attempt; attempt++)
+        if (up->server.cluster.remove_output(up->server.cluster.ctx, task->number, task->member,
+                                             attempt, &err) < 0)
+            weir_log_warn("output.remove", "%s", err.text);
+    return 0;
+}
+
+/* Old history goes, a little at a time. */
+static void prune(struct up *up, struct weir_now now)
+{
+    struct weir_store *store = &up->server.store;
+    struct weir_err err = WEIR_ERR_INIT;
+    int64_t last = 0;
+    int r;
+
+    if (now.mono_ms - up->prune_mono_ms < PRUNE_EVERY_MS || up->server.in_transaction)
+        return;
+    up->prune_mono_ms = now.mono_ms;
+    r = store->last_event(store->ctx, &last, &err);
+    if (r == 0)
+        r = store->begin(store->ctx, &err);
+    if (r == 0) {
+        r = store->prune(store->ctx, now.wall_ms - up->server.keep_ended_ms, last - KEEP_EVENTS,
+                         PRUNE_AT_ONCE, remove_output, up, &err);
+        if (r == 0)
+            r = store->commit(store->ctx, &err);
+        else
+            store->rollback(store->ctx);
+    }
+    if (r < 0)
+        weir_log_warn("store.prune", "%s", err.text);
+}
+
+static void on_look(uv_timer_t *timer)
+{
+    struct up *up = timer->data;
+    struct weir_now now = read_clock(NULL);
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (up->server.edit == NULL) {
+        up->server.dirty = true; /* the tick tries to load again */
+    } else if (weir_server_observe_attempts(&up->server, true, &err) < 0) {
+        weir_log_warn("attempts.look", "%s", err.text);
+    } else if (now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS) {
+        up->devices_mono_ms = now.mono_ms;
+        if (weir_server_observe_devices(&up->server, &err) < 0)
+            weir_log_warn("gpus.list", "%s", err.text);
+    }
+    if (weir_server_wake(&up->server) <= now.wall_ms)
+        up->server.dirty = true;
+    tick(up);
+    prune(up, now);
+}
+
+static void on_api_closed(void *ctx)
+{
+    struct up *up = ctx;
+
+    up->api = NULL;
+    uv_stop(&up->loop);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    struct up *up = handle->data;
+
+    (void)number;
+    if (up->stopping)
+        return;
+    up->stopping = true;
+    weir_log_info("stop", "jobs go on; `weir up` on the same directory takes them over");
+    weir_api_shutdown(up->api, SHUTDOWN_GRACE_MS, on_api_closed, up);
+}
+
+static void on_changed(void *arg)
+{
+    struct up *up = arg;
+
+    if (up->api != NULL)
+        weir_api_changed(up->api);
+}
+
+static int start_loop(struct up *up, struct weir_err *err)
+{
+    int r =
+        uv_poll_init(&up->loop, &up->notes, up->server.cluster.notice_fd(up->server.cluster.ctx));
+
+    if (r < 0)
+        return weir_error(err, WEIR_E_IO, "watch for notes: %s", uv_strerror(r));
+    uv_check_init(&up->loop, &up->after_io);
+    uv_timer_init(&up->loop, &up->wake);
+    uv_timer_init(&up->loop, &up->look);
+    uv_signal_init(&up->loop, &up->on_term);
+    uv_signal_init(&up->loop, &up->on_int);
+    up->notes.data = up;
+    up->after_io.data = up;
+    up->wake.data = up;
+    up->look.data = up;
+    up->on_term.data = up;
+    up->on_int.data = up;
+    uv_poll_start(&up->notes, UV_READABLE, on_notes);
+    uv_check_start(&up->after_io, after_io);
+    uv_timer_start(&up->look, on_look, LOOK_EVERY_MS, LOOK_EVERY_MS);
+    uv_signal_start(&up->on_term, on_signal, SIGTERM);
+    uv_signal_start(&up->on_int, on_signal, SIGINT);
+    watch_launcher(up);
+    return 0;
+}
+
+/* ---- opening ---- */
+
+static int open_store(struct up *up, struct weir_err *err)
+{
+    char path[PATH_BYTES];
+
+    snprintf(path, sizeof(path), "%s/weir.db", up->data_dir);
+    return weir_sqlite_open(path, &up->sqlite, &up->server.store, err);
+}
+
+static int note_serial(void *arg, const struct weir_task_record *task)
+{
+    uint64_t *floor = arg;
+
+    if (task->serial > *floor)
+        *floor = task->serial;
+    return 0;
+}
+
+struct serials {
+    struct weir_store *store;
+    uint64_t floor;
+    struct weir_err *err;
+};
+
+static int note_serials(void *arg, const struct weir_workload_record *workload)
+{
+    struct serials *serials = arg;
+
+    return serials->store->each_task(serials->store->ctx, workload->number, note_serial,
+                                     &serials->floor, serials->err);
+}
+
+static int open_jobs(struct up *up, struct weir_err *err)
+{
+    static const char *const launcher_argv[] = {"weir-launcher", "launcher", NULL};
+    struct serials serials = {&up->server.store, 0, err};
+    struct weir_workload_filter live = {.state = -1};
+    char cgroup[PATH_BYTES] = "";
+    struct weir_local_config config = {.data_dir = up->data_dir,
+                                       .launcher_argv = launcher_argv,
+                                       .cgroup = cgroup};
+    int r = weir_cgroup_root(up->options->cgroup, cgroup, sizeof(cgroup), err);
+
+    if (r == 0)
+        r = up->server.store.each_workload(up->server.store.ctx, &live, false, note_serials,
+                                           &serials, err);
+    config.serial_floor = serials.floor;
+    return r < 0 ? r : weir_local_open(&config, &up->local, &up->server.cluster, err);
+}
+
+static int listen_tcp(struct up *up, struct weir_err *err)
+{
+    const char *address =
+        up->options->listen != NULL ? up->options->listen : WEIR_UP_LISTEN_DEFAULT;
+    const char *colon = strrchr(address, ':');
+    uint16_t port = 0;
+    int r;
+
+    if (address[0] == '\0')
+        return 0;
+    r = weir_api_listen_tcp(up->api, address, &port, err);
+    if (r < 0)
+        return r;
+    snprintf(up->address, sizeof(up->address), "http://%.*s:%u",
+             (int)(colon != NULL ? colon - address : 0), address, port);
+    return 0;
+}
+
+static int open_api(struct up *up, struct weir_err *err)
+{
+    char tokens[PATH_BYTES];
+    char path[PATH_BYTES];
+    struct weir_api_config config = {
+        .tokens_path = tokens,
+        .host = up->options->host,
+        .version_text = up->options->version,
+        .uid = geteuid(),
+        .gid = getegid(),
+    };
+    int r;
+
+    snprintf(tokens, sizeof(tokens), "%s/tokens", up->data_dir);
+    snprintf(path, sizeof(path), "%s/weir.sock", up->data_dir);
+    snprintf(up->address, sizeof(up->address), "%s", path);
+    weir_server_service(&up->server, &up->service);
+    r = weir_api_create(&up->loop, &config, &up->service, &up->api, err);
+    if (r == 0)
+        r = weir_api_listen_unix(up->api, path, err);
+    return r < 0 ? r : listen_tcp(up, err);
+}
+
+static int seed_everything(struct up *up, struct weir_err *err)
+{
+    uint64_t seed[3];
+
+    if (getrandom(seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+        return weir_error(err, WEIR_E_IO, "get random bytes");
+    weir_map_seed(seed[0], seed[1]);
+    up->server.seed = seed[2];
+    return 0;
+}
+
+static void set_defaults(struct weir_server *server)
+{
+    server->policy = weir_policy_default();
+    server->clock = (struct weir_clock){NULL, read_clock};
+    server->uid = geteuid();
+    server->output_max_bytes = OUTPUT_MAX_BYTES;
+    server->keep_ended_ms = KEEP_ENDED_MS;
+    server->changed = on_changed;
+    weir_clock_boot_id(server->boot_id);
+    if (gethostname(server->node_name, sizeof(server->node_name) - 1) < 0 ||
+        server->node_name[0] == '\0')
+        snprintf(server->node_name, sizeof(server->node_name), "localhost");
+}
+
+static int open_data_dir(struct up *up, struct weir_err *err)
+{
+    char chosen[WEIR_DATADIR_PATH_MAX];
+    const char *path = up->options->data_dir;
+    int r = 0;
+
+    if (path == NULL) {
+        r = weir_datadir_default(chosen, sizeof(chosen), err);
+        path = chosen;
+    }
+    if (r == 0)
+        r = weir_datadir_prepare(path, up->data_dir, sizeof(up->data_dir), err);
+    return r < 0 ? r : weir_datadir_lock(up->data_dir, &up->lock_fd, err);
+}
+
+static int open_all(struct up *up, struct weir_err *err)
+{
+    int r = open_data_dir(up, err);
+
+    if (r == 0)
+        r = seed_everything(up, err);
+    if (r == 0)
+        r = weir_schemas_load(err);
+    if (r == 0)
+        r = open_store(up, err);
+    if (r == 0)
+        r = open_jobs(up, err);
+    if (r == 0)
+        r = weir_gpus_open(up->data_dir, weir_str(up->options->simulate), &up->gpus,
+                           &up->server.gpu, err);
+    if (r == 0)
+        r = weir_decision_log_open(up->data_dir, &up->server.log, err);
+    if (r == 0)
+        r = weir_server_load(&up->server, err);
+    if (r == 0)
+        r = weir_server_first_run(&up->server, err);
+    if (r == 0)
+        r = weir_server_tick(&up->server, err);
+    if (r == 0)
+        r = start_loop(up, err);
+    return r < 0 ? r : open_api(up, err);
+}
+
+/* ---- the demo ---- */
+
+static void on_demo(void *arg, int result, uint64_t outcome, const struct weir_err *err)
+{
+    (void)arg;
+    (void)outcome;
+    if (result < 0)
+        weir_log_warn("demo", "%s", err->text);
+}
+
+static int is_demo(void *arg, const struct weir_workload_record *workload)
+{
+    (void)arg;
+    return workload->is_demo != 0;
+}
+
+static int apply_demo(struct up *up, struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_str text =
+        weir_str_n(weir_embed_demo, (size_t)(weir_embed_demo_end - weir_embed_demo));
+    const struct passwd *user = getpwuid(geteuid());
+    struct weir_actor actor = {.user = weir_str(user != NULL ? user->pw_name : "weir"),
+                               .uid = geteuid(),
+                               .gid = getegid(),
+                               .role = WEIR_ROLE_ADMIN};
+    struct weir_yaml_stream stream;
+    struct weir_apply_result *results;
+    const struct weir_tree **docs;
+    int r = weir_yaml_read(text, text.len, arena, &stream, err);
+
+    if (r < 0)
+        return r;
+    docs = weir_arena_new_n(arena, const struct weir_tree *, stream.n_documents + 1);
+    if (docs == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the demo");
+    for (size_t i = 0; i < stream.n_documents; i++)
+        docs[i] = stream.documents[i].root;
+    return up->service.apply(up->service.ctx, &actor, docs, (uint32_t)stream.n_documents, false,
+                             arena, &results, (struct weir_done){on_demo, NULL}, err);
+}
+
+/* Once there is nothing of an earlier demo alive. */
+static void submit_demo(struct up *up)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_workload_filter live = {.state = -1};
+    struct weir_store *store = &up->server.store;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (!up->options->demo || !weir_gpus_are_simulated(up->gpus) ||
+        store->each_workload(store->ctx, &live, false, is_demo, NULL, &err) != 0)
+        return;
+    if (apply_demo(up, &arena, &err) < 0)
+        weir_log_warn("demo", "%s (%s)", err.text, err.hint);
+    tick(up);
+}
+
+/* ---- closing ---- */
+
+static void close_handle(uv_handle_t *handle, void *arg)
+{
+    struct up *up = arg;
+
+    if (!uv_is_closing(handle))
+        uv_close(handle, handle == (uv_handle_t *)up->launcher ? free_handle : NULL);
+}
+
+static void close_all(struct up *up)
+{
+    uv_walk(&up->loop, close_handle, up);
+    uv_run(&up->loop, UV_RUN_DEFAULT);
+    uv_loop_close(&up->loop);
+    weir_server_unload(&up->server);
+    weir_vec_finish(&up->server.dones);
+    weir_arena_finish(&up->server.plan_arenas[0]);
+    weir_arena_finish(&up->server.plan_arenas[1]);
+    weir_decision_log_close(up->server.log);
+    weir_gpus_close(up->gpus);
+    weir_local_close(up->local);
+    weir_sqlite_close(up->sqlite);
+    weir_schemas_unload();
+    if (up->lock_fd >= 0)
+        close(up->lock_fd);
+}
+
+int weir_up(const struct weir_up_options *options, struct weir_err *err)
+{
+    static struct up up; /* large, and one of a kind */
+    int r;
+
+    up = (struct up){.options = options, .lock_fd = -1, .launcher_fd = -1};
+    set_defaults(&up.server);
+    up.server.changed_arg = &up;
+    signal(SIGPIPE, SIG_IGN);
+    uv_loop_init(&up.loop);
+    r = open_all(&up, err);
+    if (r == 0) {
+        submit_demo(&up);
+        printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
+               up.data_dir);
+        fflush(stdout);
+        uv_run(&up.loop, UV_RUN_DEFAULT);
+        weir_log_info("stopped", "weir is down");
+    }
+    close_all(&up);
+    return r;
+}

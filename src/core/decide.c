@@ -1,0 +1,57 @@
+#include "core/decide.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/heal/heal.h"
+#include "core/place/turn.h"
+#include "core/queue/order.h"
+#include "core/tick.h"
+
+static int place(struct weir_line *line)
+{
+    enum weir_line_change change = WEIR_LINE_SAME;
+
+    for (;;) {
+        uint32_t next = weir_line_next(line, change);
+
+        if (next == WEIR_NONE)
+            return 0;
+        if (weir_turn_take(line, &line->candidates[next], &change) < 0)
+            return WEIR_E_NO_MEMORY;
+    }
+}
+
+static int decide(struct weir_tick *tick)
+{
+    struct weir_line line;
+
+    if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0)
+        return WEIR_E_NO_MEMORY;
+    if (weir_heal(tick) < 0 || weir_line_init(&line, tick) < 0 || place(&line) < 0)
+        return WEIR_E_NO_MEMORY;
+    return 0;
+}
+
+int weir_decide(const struct weir_world *world, const struct weir_policy *policy,
+                struct weir_now now, uint64_t seed, struct weir_cache *cache,
+                struct weir_arena *arena, struct weir_plan *ret_plan, struct weir_err *err)
+{
+    struct weir_tick tick = {
+        .world = world,
+        .policy = policy,
+        .now = now,
+        .arena = arena,
+        .draft = {.arena = arena},
+        .wake_wall_ms = INT64_MAX,
+    };
+    struct weir_plan plan = {.world_version = world->version};
+
+    (void)seed;
+    (void)cache;
+    if (decide(&tick) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "decide: out of memory");
+    weir_draft_finish(&tick.draft, &plan);
+    plan.wake_wall_ms = tick.wake_wall_ms;
+    *ret_plan = plan;
+    return 0;
+}

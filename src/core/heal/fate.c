@@ -1,0 +1,113 @@
+#include "core/heal/fate.h"
+
+#include "base/units.h"
+
+/* As a shell gives it: 128 + SIGKILL. */
+enum { STATUS_KILLED = 137 };
+
+static bool is_worth_a_retry(const struct weir_world *world, const struct weir_workload *job,
+                             int32_t status)
+{
+    uint32_t n = weir_world_span_len(world, job->retry_on);
+
+    if (job->retry_on == WEIR_NONE)
+        return true;
+    for (uint32_t i = 0; i < n; i++)
+        if (weir_world_span_at(world, job->retry_on, i) == (uint32_t)status)
+            return true;
+    return false;
+}
+
+static struct weir_fate fate_after_stop(const struct weir_task *task,
+                                        const struct weir_workload *job)
+{
+    if (task->stop_cause == WEIR_CAUSE_RUN_LIMIT)
+        return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_RUN_LIMIT, false};
+    if (task->stop_cause == WEIR_CAUSE_CANCELLED || job->cancelled)
+        return (struct weir_fate){WEIR_FATE_CANCELLED, WEIR_CAUSE_CANCELLED, false};
+    return (struct weir_fate){WEIR_FATE_LEFT, task->stop_cause, false};
+}
+
+static struct weir_fate fate_of_failure(const struct weir_world *world,
+                                        const struct weir_workload *job, uint32_t cause,
+                                        int32_t status)
+{
+    return (struct weir_fate){WEIR_FATE_FAILED, cause,
+                              !job->cancelled && is_worth_a_retry(world, job, status)};
+}
+
+struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_task *task,
+                              const struct weir_workload *job)
+{
+    int32_t status = task->exit_status;
+
+    if (task->ended == WEIR_END_NOT)
+        return (struct weir_fate){WEIR_FATE_STAYS, WEIR_CAUSE_NONE, false};
+    if (task->state == WEIR_TASK_STOPPING)
+        return fate_after_stop(task, job);
+    switch ((enum weir_end)task->ended) {
+    case WEIR_END_EXITED:
+        if (status == 0)
+            return (struct weir_fate){WEIR_FATE_SUCCEEDED, WEIR_CAUSE_EXITED, false};
+        return fate_of_failure(world, job, WEIR_CAUSE_EXITED, status);
+    case WEIR_END_TIME_LIMIT:
+        return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_TIME_LIMIT, false};
+    case WEIR_END_OUT_OF_MEMORY:
+        return fate_of_failure(world, job, WEIR_CAUSE_OUT_OF_MEMORY,
+                               status != 0 ? status : STATUS_KILLED);
+    case WEIR_END_LOST:
+        return (struct weir_fate){WEIR_FATE_LOST, WEIR_CAUSE_LOST, !job->cancelled};
+    case WEIR_END_NOT_STARTED:
+        if (job->cancelled)
+            return (struct weir_fate){WEIR_FATE_CANCELLED, WEIR_CAUSE_CANCELLED, false};
+        return (struct weir_fate){WEIR_FATE_NOT_STARTED, WEIR_CAUSE_NOT_STARTED, false};
+    case WEIR_END_STOPPED: /* by nobody we know of: a failure like another */
+    case WEIR_END_NOT:
+    case WEIR_END_MAX:
+        break;
+    }
+    if (job->cancelled)
+        return (struct weir_fate){WEIR_FATE_CANCELLED, WEIR_CAUSE_CANCELLED, false};
+    return fate_of_failure(world, job, WEIR_CAUSE_EXITED, status);
+}
+
+int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_workload *job,
+                          uint32_t n_failures)
+{
+    int64_t backoff = job->backoff_ms > 0 ? job->backoff_ms : tick->policy->backoff_ms;
+
+    for (uint32_t i = 0; i < n_failures && backoff < tick->policy->backoff_max_ms; i++)
+        backoff = weir_units_mul(backoff, 2);
+    if (backoff > tick->policy->backoff_max_ms)
+        backoff = tick->policy->backoff_max_ms;
+    return tick->now.wall_ms + backoff;
+}
+
+static int64_t run_limit_of(const struct weir_world *world, uint32_t leaf)
+{
+    int64_t limit = INT64_MAX;
+    const struct weir_queue *queue;
+
+    for (uint32_t at = leaf; at != WEIR_NONE; at = queue->parent) {
+        queue = weir_world_queue(world, at);
+        if (queue->run_limit_ms < limit)
+            limit = queue->run_limit_ms;
+    }
+    return limit;
+}
+
+uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running *running)
+{
+    int64_t limit = run_limit_of(tick->world, running->job->queue);
+    int64_t ran = tick->now.mono_ms - running->row->started_mono_ms;
+
+    if (running->job->cancelled)
+        return WEIR_CAUSE_CANCELLED;
+    if (limit != INT64_MAX && ran >= limit)
+        return WEIR_CAUSE_RUN_LIMIT;
+    if (limit != INT64_MAX)
+        weir_tick_wake(tick, tick->now.wall_ms + (limit - ran));
+    if (tick->overlay.nodes[running->node].row->phase == WEIR_NODE_DRAINING)
+        return WEIR_CAUSE_DRAINED;
+    return WEIR_CAUSE_NONE;
+}

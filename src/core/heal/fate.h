@@ -1,0 +1,34 @@
+/* core/heal/fate.h — what became of one attempt, by itself. */
+#ifndef WEIR_CORE_HEAL_FATE_H
+#define WEIR_CORE_HEAL_FATE_H
+
+#include "core/tick.h"
+
+enum weir_fate_kind {
+    WEIR_FATE_STAYS, /* it runs, or is leaving */
+    WEIR_FATE_SUCCEEDED,
+    WEIR_FATE_LEFT, /* as it was asked: to be queued again */
+    WEIR_FATE_CANCELLED,
+    WEIR_FATE_FAILED,
+    WEIR_FATE_LOST,
+    WEIR_FATE_NOT_STARTED,
+    WEIR_FATE_KIND_MAX
+};
+
+struct weir_fate {
+    uint32_t kind;  /* enum weir_fate_kind */
+    uint32_t cause; /* enum weir_cause */
+    bool may_retry; /* FAILED, LOST: worth another attempt, if any is left */
+};
+
+struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_task *task,
+                              const struct weir_workload *job);
+
+/* When the attempt after this failure may start: base · 2^n_failures from now, capped. */
+int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_workload *job,
+                          uint32_t n_failures);
+
+/* Why what runs is to leave: CANCELLED, RUN_LIMIT, DRAINED; or NONE. */
+uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running *running);
+
+#endif

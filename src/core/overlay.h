@@ -1,0 +1,185 @@
+/* core/overlay.h — what the stages of one decision have decided on top of the immutable world.
+ *
+ * Two views are kept. NOW is what is free at this moment. SOON is what will be free when everything
+ * that was asked to leave has left, less the room that is promised to somebody. A start takes room
+ * in both, a promise in SOON only, an eviction gives room back in SOON only. So room that is being
+ * made for one workload cannot be started on by another, and NOW only shrinks during a decision.
+ *
+ * Nodes stand in the order (rank, key), the devices of a node side by side in the order (index,
+ * key), running tasks in the order (key of the workload, member): positions in these arrays are the
+ * tie-break everywhere, and depend on no row index.
+ *
+ * Every change is a step in a journal; weir_overlay_rollback() undoes all steps since a mark, so
+ * that a trial costs what it touches. */
+#ifndef WEIR_CORE_OVERLAY_H
+#define WEIR_CORE_OVERLAY_H
+
+#include "model/plan.h"
+#include "model/world.h"
+
+#include <stdbool.h>
+
+struct weir_arena;
+
+enum weir_view { WEIR_VIEW_NOW, WEIR_VIEW_SOON, WEIR_VIEW_MAX };
+
+/* Sets of views. */
+enum {
+    WEIR_IN_NOW = 1 << WEIR_VIEW_NOW,
+    WEIR_IN_SOON = 1 << WEIR_VIEW_SOON,
+    WEIR_IN_BOTH = WEIR_IN_NOW | WEIR_IN_SOON
+};
+
+/* How the fleet is taken. */
+enum {
+    WEIR_FLEET_EMPTY = 1 << 0,      /* as if nothing ran */
+    WEIR_FLEET_UNCORDONED = 1 << 1, /* as if nothing were cordoned */
+    WEIR_FLEET_REPAIRED = 1 << 2    /* as if all devices were healthy, all nodes there, and nothing
+                                       of others ran */
+};
+
+struct weir_overlay_part {
+    int64_t mgpu;
+    int64_t memory_bytes;
+    uint32_t n_sharers;
+    uint32_t n_given; /* of these: by this decision */
+};
+
+struct weir_overlay_device {
+    uint32_t row;
+    uint32_t out; /* enum weir_reason_code: why nothing new may go on it, or NONE */
+    uint32_t kind;
+    uint32_t gpu_class;
+    uint32_t mig_profile;
+    uint32_t isolation;
+    uint32_t max_sharers;
+    uint32_t numa;
+    uint32_t nvlink;
+    uint32_t binder;
+    int64_t memory_bytes; /* usable, less what foreign processes use */
+    struct weir_overlay_part used[WEIR_VIEW_MAX];
+};
+
+struct weir_overlay_node {
+    const struct weir_node *row;
+    uint32_t index; /* its row */
+    uint32_t out;   /* enum weir_reason_code, or NONE */
+    uint32_t first_device;
+    uint32_t n_devices;
+    uint32_t first_running; /* the first of its running tasks, or WEIR_NONE */
+};
+
+enum weir_running_state {
+    WEIR_RUNNING_LIVE,
+    WEIR_RUNNING_LEAVING, /* asked to leave: its room is free in SOON */
+    WEIR_RUNNING_GONE     /* settled in this decision: its room is free */
+};
+
+/* A task that holds something in the world. */
+struct weir_running {
+    const struct weir_task *row;
+    const struct weir_workload *job;
+    const struct weir_shape *shape;
+    uint32_t task;
+    uint32_t workload;
+    uint32_t node; /* position */
+    uint32_t next_on_node;
+    uint32_t state; /* enum weir_running_state */
+    uint32_t reserved;
+};
+
+struct weir_overlay_job {
+    uint32_t first_running; /* its running tasks lie side by side */
+    uint32_t n_running;
+    uint32_t n_live;
+    uint32_t n_succeeded; /* of gangs only */
+    uint32_t is_closed;   /* 1: healing has to do with it, it gets no room in this decision */
+    uint32_t is_owed;     /* 1: others are leaving to make room for it */
+};
+
+/* Where a task goes: position of the node, and parts of its devices in overlay.grants. */
+struct weir_spot {
+    uint32_t node;
+    uint32_t first_grant;
+    uint32_t n_grants;
+};
+
+struct weir_overlay_step {
+    const struct weir_shape *shape;
+    struct weir_spot spot;
+    uint32_t leaf;
+    uint32_t running; /* WEIR_NONE: a new part */
+    uint32_t old_state;
+    uint32_t views;
+    int32_t sign;
+};
+
+struct weir_overlay_mark {
+    uint32_t n_steps;
+    uint32_t n_grants;
+    uint32_t freed;
+};
+
+struct weir_overlay {
+    const struct weir_world *world;
+    struct weir_arena *arena;
+    uint32_t n_resources;
+    uint32_t gpu_resources; /* bit set: GPUs, their classes, MIG profiles */
+    uint32_t n_nodes;
+    struct weir_overlay_node *nodes;
+    struct weir_overlay_device *devices;
+    uint32_t n_devices;
+    uint32_t n_running;
+    struct weir_running *running;
+    struct weir_overlay_job *jobs;   /* by row */
+    uint32_t *position_of_node;      /* by row */
+    uint32_t *position_of_device;    /* by row */
+    int64_t *free[WEIR_VIEW_MAX];    /* n_resources of each node */
+    int64_t *held[WEIR_VIEW_MAX];    /* n_resources of each queue, by row */
+    struct weir_grant *grants;       /* of this decision, started or promised */
+    struct weir_overlay_step *steps; /* the journal */
+    uint32_t n_grants;
+    uint32_t cap_grants;
+    uint32_t n_steps;
+    uint32_t cap_steps;
+    uint32_t freed; /* grows whenever room is given back: what found no room may look again */
+    uint32_t n_marks;
+};
+
+/* All functions that return int: 0, or WEIR_E_NO_MEMORY. */
+int weir_overlay_init(struct weir_overlay *overlay, const struct weir_world *world, uint32_t fleet,
+                      struct weir_arena *arena);
+
+int weir_overlay_grant(struct weir_overlay *overlay, const struct weir_grant *grant);
+/* A task of this shape takes the spot in these views. */
+int weir_overlay_hold(struct weir_overlay *overlay, uint32_t views, uint32_t leaf,
+                      const struct weir_shape *shape, struct weir_spot spot);
+/* A running task gives its room back: GONE in both views, LEAVING in SOON. */
+int weir_overlay_leave(struct weir_overlay *overlay, uint32_t running,
+                       enum weir_running_state state);
+/* One that was LEAVING stays after all. */
+int weir_overlay_stay(struct weir_overlay *overlay, uint32_t running);
+
+/* Trials nest. Each mark is either rolled back or kept. */
+struct weir_overlay_mark weir_overlay_mark(struct weir_overlay *overlay);
+void weir_overlay_rollback(struct weir_overlay *overlay, struct weir_overlay_mark mark);
+void weir_overlay_keep(struct weir_overlay *overlay);
+
+static inline bool weir_overlay_is_gpu(const struct weir_overlay *overlay, uint32_t resource)
+{
+    return (overlay->gpu_resources & 1u << resource) != 0;
+}
+
+static inline int64_t weir_overlay_free(const struct weir_overlay *overlay, enum weir_view view,
+                                        uint32_t node, uint32_t resource)
+{
+    return overlay->free[view][(size_t)node * overlay->n_resources + resource];
+}
+
+static inline int64_t weir_overlay_held(const struct weir_overlay *overlay, enum weir_view view,
+                                        uint32_t queue, uint32_t resource)
+{
+    return overlay->held[view][(size_t)queue * overlay->n_resources + resource];
+}
+
+#endif

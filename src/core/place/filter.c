@@ -1,0 +1,174 @@
+#include "core/place/filter.h"
+
+/* Whether a device can ever serve the request, whatever goes on on it. */
+static uint32_t filter_kind(const struct weir_overlay_device *device,
+                            const struct weir_request *request)
+{
+    const struct weir_shape *shape = request->shape;
+    bool wants_instance = shape->mig_profile != WEIR_NONE;
+    bool share = weir_request_is_share(request);
+    bool alone = !share && device->kind != WEIR_DEVICE_SHARE;
+
+    if (wants_instance != (device->kind == WEIR_DEVICE_MIG) ||
+        (wants_instance && device->mig_profile != shape->mig_profile) ||
+        (shape->gpu_class != WEIR_NONE && device->gpu_class != shape->gpu_class))
+        return WEIR_REASON_GPU_CLASS;
+    if (shape->device_memory_bytes > device->memory_bytes)
+        return WEIR_REASON_GPU_MEMORY;
+    if ((share && device->max_sharers <= 1) || (!alone && device->isolation < request->isolation))
+        return WEIR_REASON_ISOLATION;
+    return WEIR_REASON_NONE;
+}
+
+static bool has_room(const struct weir_overlay_device *device, enum weir_view view,
+                     const struct weir_request *request)
+{
+    const struct weir_overlay_part *used = &device->used[view];
+    const struct weir_shape *shape = request->shape;
+
+    if (!weir_request_is_share(request))
+        return used->n_sharers == 0;
+    return used->n_sharers < device->max_sharers && used->mgpu < 1000 &&
+           used->mgpu + shape->device_mgpu <= 1000 &&
+           used->memory_bytes + shape->device_memory_bytes <= device->memory_bytes;
+}
+
+uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t views,
+                            const struct weir_request *request)
+{
+    uint32_t code = filter_kind(device, request);
+
+    if (code != WEIR_REASON_NONE)
+        return code;
+    if (device->out != WEIR_REASON_NONE)
+        return device->out;
+    if (views & WEIR_IN_NOW && !has_room(device, WEIR_VIEW_NOW, request))
+        return device->used[WEIR_VIEW_NOW].n_given > 0 ? WEIR_REASON_PRIORITY
+                                                       : WEIR_REASON_DEVICE_BUSY;
+    if (views & WEIR_IN_SOON && !has_room(device, WEIR_VIEW_SOON, request))
+        return device->used[WEIR_VIEW_SOON].n_given > 0 ? WEIR_REASON_RESERVED
+                                                        : WEIR_REASON_DEVICE_BUSY;
+    return WEIR_REASON_NONE;
+}
+
+static bool has_labels(const struct weir_world *world, uint32_t labels, uint32_t wanted)
+{
+    uint32_t n = weir_world_span_len(world, labels);
+
+    for (uint32_t w = 0; w < weir_world_span_len(world, wanted); w += 2) {
+        uint32_t at = 0;
+
+        while (
+            at < n &&
+            (weir_world_span_at(world, labels, at) != weir_world_span_at(world, wanted, w) ||
+             weir_world_span_at(world, labels, at + 1) != weir_world_span_at(world, wanted, w + 1)))
+            at += 2;
+        if (at >= n)
+            return false;
+    }
+    return true;
+}
+
+/* Devices say themselves what is free of them; where others hand them out, only the sums know. */
+static bool is_counted(const struct weir_overlay *overlay, const struct weir_overlay_node *node,
+                       uint32_t resource)
+{
+    if (!weir_overlay_is_gpu(overlay, resource))
+        return true;
+    return node->n_devices == 0 || overlay->devices[node->first_device].binder != WEIR_BINDER_OURS;
+}
+
+static uint32_t code_of_resource(const struct weir_overlay *overlay, uint32_t resource)
+{
+    uint32_t kind = weir_world_resource(overlay->world, resource)->kind;
+
+    if (kind == WEIR_RESOURCE_CPU)
+        return WEIR_REASON_CPU;
+    return kind == WEIR_RESOURCE_MEMORY ? WEIR_REASON_MEMORY : WEIR_REASON_RESOURCES;
+}
+
+static void filter_amounts(const struct weir_overlay *overlay, uint32_t views, uint32_t node,
+                           const struct weir_shape *shape, struct weir_fit *fit)
+{
+    for (uint32_t i = 0; i < shape->n_amounts; i++) {
+        const struct weir_shape_amount *need = &shape->amounts[i];
+
+        if (!is_counted(overlay, &overlay->nodes[node], need->resource))
+            continue;
+        for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++) {
+            int64_t have = weir_overlay_free(overlay, view, node, need->resource);
+
+            if ((views & 1u << view) == 0 || have >= need->amount)
+                continue;
+            fit->code = code_of_resource(overlay, need->resource);
+            fit->resource = need->resource;
+            fit->have = have;
+            fit->need = need->amount;
+            return;
+        }
+    }
+}
+
+/* What stands in the way of one device more, from what passes by itself to what never does. */
+static uint32_t blocking_code(const uint32_t counts[WEIR_REASON_CODE_MAX], uint32_t missing)
+{
+    static const uint32_t order[] = {
+        WEIR_REASON_PRIORITY,        WEIR_REASON_RESERVED,       WEIR_REASON_DEVICE_BUSY,
+        WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY,
+        WEIR_REASON_ISOLATION,       WEIR_REASON_GPU_MEMORY,
+    };
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+        if (counts[order[i]] >= missing)
+            return order[i];
+        missing -= counts[order[i]];
+    }
+    return WEIR_REASON_GPU_CLASS;
+}
+
+static void filter_devices(const struct weir_overlay *overlay, uint32_t views,
+                           const struct weir_overlay_node *node, const struct weir_request *request,
+                           struct weir_fit *fit)
+{
+    uint32_t counts[WEIR_REASON_CODE_MAX] = {0};
+    uint32_t need = request->shape->n_devices;
+
+    for (uint32_t i = 0; i < node->n_devices; i++) {
+        const struct weir_overlay_device *device = &overlay->devices[node->first_device + i];
+        uint32_t code = weir_filter_device(device, views, request);
+
+        counts[code]++;
+        if (device->out == WEIR_REASON_NONE)
+            fit->free_mgpu += 1000 - device->used[WEIR_VIEW_SOON].mgpu;
+        if (code == WEIR_REASON_NONE)
+            fit->n_fresh += device->used[WEIR_VIEW_SOON].n_sharers == 0;
+    }
+    fit->n_devices = counts[WEIR_REASON_NONE];
+    if (fit->n_devices >= need || fit->code != WEIR_REASON_NONE)
+        return;
+    fit->code = blocking_code(counts, need - fit->n_devices);
+    /* A node of the right kind that is too small. */
+    if (fit->code == WEIR_REASON_GPU_CLASS && counts[WEIR_REASON_GPU_CLASS] < node->n_devices)
+        fit->code = WEIR_REASON_RESOURCES;
+    fit->resource = request->shape->mig_profile != WEIR_NONE ? request->shape->mig_profile
+                    : request->shape->gpu_class != WEIR_NONE ? request->shape->gpu_class
+                                                             : WEIR_RES_GPU;
+    fit->have = (int64_t)fit->n_devices * 1000;
+    fit->need = (int64_t)need * 1000;
+}
+
+void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32_t node,
+                      const struct weir_request *request, struct weir_fit *ret_fit)
+{
+    const struct weir_overlay_node *n = &overlay->nodes[node];
+
+    *ret_fit = (struct weir_fit){.code = n->out, .resource = WEIR_NONE};
+    if (n->out != WEIR_REASON_NONE)
+        return;
+    if (!has_labels(overlay->world, n->row->labels, request->shape->labels)) {
+        ret_fit->code = WEIR_REASON_LABELS;
+        return;
+    }
+    filter_amounts(overlay, views, node, request->shape, ret_fit);
+    filter_devices(overlay, views, n, request, ret_fit);
+}

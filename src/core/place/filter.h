@@ -1,0 +1,42 @@
+/* core/place/filter.h — may this task go onto this node, and if not, why not. One judge for
+ * placement, preemption, admission and reasons. */
+#ifndef WEIR_CORE_PLACE_FILTER_H
+#define WEIR_CORE_PLACE_FILTER_H
+
+#include "core/overlay.h"
+
+/* What one task needs. */
+struct weir_request {
+    const struct weir_shape *shape;
+    uint32_t isolation; /* enum weir_isolation: the stricter of shape and queues */
+    uint32_t shape_row; /* or WEIR_NONE: not of this world */
+};
+
+struct weir_fit {
+    uint32_t code;     /* enum weir_reason_code; NONE: it fits */
+    uint32_t resource; /* that is short, or WEIR_NONE */
+    int64_t have;      /* of it */
+    int64_t need;
+    uint32_t n_devices; /* devices that would do */
+    uint32_t n_fresh;   /* of these: wholly free */
+    int64_t free_mgpu;  /* of the node's devices that are in service */
+};
+
+/* Less than a whole device: by time, by memory, or both. */
+static inline bool weir_request_is_share(const struct weir_request *request)
+{
+    return request->shape->n_devices > 0 && request->shape->device_mgpu < 1000;
+}
+
+/* Why this device would not do, in these views; NONE if it would. Fixed properties come first:
+ * GPU_CLASS, GPU_MEMORY, ISOLATION; then what may pass: DEVICE_UNHEALTHY, DEVICE_CORDONED,
+ * DEVICE_FOREIGN; DEVICE_BUSY (held in the world), PRIORITY (given to others by this decision),
+ * RESERVED (promised to others). */
+uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t views,
+                            const struct weir_request *request);
+
+/* Whether one more task fits onto the node in these views. */
+void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32_t node,
+                      const struct weir_request *request, struct weir_fit *ret_fit);
+
+#endif

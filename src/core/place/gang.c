@@ -1,0 +1,181 @@
+#include "core/place/gang.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/sort.h"
+
+static int64_t size_of(const struct weir_request *request)
+{
+    return request->shape->device_mgpu * request->shape->n_devices;
+}
+
+static int compare_members(const void *a, const void *b, const void *ctx)
+{
+    int64_t x = size_of(&((const struct weir_member *)a)->request);
+    int64_t y = size_of(&((const struct weir_member *)b)->request);
+
+    (void)ctx;
+    return (x < y) - (x > y);
+}
+
+int weir_set_sort(struct weir_set *set, struct weir_arena *scratch)
+{
+    return weir_sort(set->members, set->n_members, sizeof(set->members[0]), compare_members, NULL,
+                     scratch);
+}
+
+struct domain {
+    struct weir_scope scope;
+    int64_t free_mgpu;
+};
+
+static int compare_by_value(const void *a, const void *b, const void *ctx)
+{
+    const struct domain *x = a;
+    const struct domain *y = b;
+
+    (void)ctx;
+    return (x->scope.value > y->scope.value) - (x->scope.value < y->scope.value);
+}
+
+static int compare_by_size(const void *a, const void *b, const void *ctx)
+{
+    const struct domain *x = a;
+    const struct domain *y = b;
+
+    (void)ctx;
+    if (x->free_mgpu != y->free_mgpu)
+        return x->free_mgpu < y->free_mgpu ? -1 : 1;
+    return (x->scope.node > y->scope.node) - (x->scope.node < y->scope.node);
+}
+
+static int64_t free_mgpu_of(const struct weir_overlay *overlay, uint32_t node)
+{
+    const struct weir_overlay_node *n = &overlay->nodes[node];
+    int64_t free = 0;
+
+    if (n->out != WEIR_REASON_NONE)
+        return 0;
+    for (uint32_t i = 0; i < n->n_devices; i++) {
+        const struct weir_overlay_device *device = &overlay->devices[n->first_device + i];
+
+        if (device->out == WEIR_REASON_NONE)
+            free += 1000 - device->used[WEIR_VIEW_SOON].mgpu;
+    }
+    return free;
+}
+
+/* One domain per value, in the order of first nodes; a host without a name is one by itself. */
+static uint32_t list_domains(const struct weir_overlay *overlay, uint32_t level,
+                             struct domain *domains)
+{
+    uint32_t n = 0;
+
+    for (uint32_t node = 0; node < overlay->n_nodes; node++) {
+        uint32_t value = overlay->nodes[node].row->topology[level];
+
+        if (value != WEIR_NONE || level == WEIR_TOPOLOGY_HOST)
+            domains[n++] = (struct domain){{level, value, node}, free_mgpu_of(overlay, node)};
+    }
+    return n;
+}
+
+static uint32_t merge_domains(struct domain *domains, uint32_t n)
+{
+    uint32_t to = 0;
+
+    for (uint32_t i = 1; i < n; i++) {
+        if (domains[i].scope.value == domains[to].scope.value &&
+            domains[i].scope.value != WEIR_NONE)
+            domains[to].free_mgpu += domains[i].free_mgpu;
+        else
+            domains[++to] = domains[i];
+    }
+    return n > 0 ? to + 1 : 0;
+}
+
+int weir_set_scopes(const struct weir_overlay *overlay, uint32_t level, const struct weir_set *set,
+                    bool is_tight, const struct weir_scope **ret_scopes, uint32_t *ret_n)
+{
+    struct domain *domains = weir_arena_new_n(overlay->arena, struct domain, overlay->n_nodes);
+    struct weir_scope *scopes;
+    int64_t need = 0;
+    uint32_t n;
+    uint32_t n_scopes = 0;
+
+    for (uint32_t i = 0; i < set->n_members; i++)
+        need += size_of(&set->members[i].request);
+    if (domains == NULL)
+        return WEIR_E_NO_MEMORY;
+    n = list_domains(overlay, level, domains);
+    if (weir_sort(domains, n, sizeof(domains[0]), compare_by_value, NULL, overlay->arena) < 0)
+        return WEIR_E_NO_MEMORY;
+    n = merge_domains(domains, n);
+    if (weir_sort(domains, n, sizeof(domains[0]), compare_by_size, NULL, overlay->arena) < 0)
+        return WEIR_E_NO_MEMORY;
+    scopes = weir_arena_new_n(overlay->arena, struct weir_scope, n);
+    if (scopes == NULL)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_tight || domains[i].free_mgpu >= need)
+            scopes[n_scopes++] = domains[i].scope;
+    *ret_scopes = scopes;
+    *ret_n = n_scopes;
+    return 0;
+}
+
+int weir_set_place_in(struct weir_overlay *overlay, uint32_t views, struct weir_set *set,
+                      const struct weir_scope *scope)
+{
+    struct weir_overlay_mark mark = weir_overlay_mark(overlay);
+    int r = 1;
+
+    for (uint32_t i = 0; r == 1 && i < set->n_members; i++) {
+        struct weir_member *member = &set->members[i];
+
+        r = weir_score_find(overlay, views, &member->request, scope, &member->spot);
+        if (r == 1 &&
+            weir_overlay_hold(overlay, views, set->leaf, member->request.shape, member->spot) < 0)
+            r = WEIR_E_NO_MEMORY;
+    }
+    if (r == 1)
+        weir_overlay_keep(overlay);
+    else
+        weir_overlay_rollback(overlay, mark);
+    return r;
+}
+
+static int place_at_level(struct weir_overlay *overlay, uint32_t views, struct weir_set *set,
+                          uint32_t level)
+{
+    const struct weir_scope *scopes;
+    uint32_t n;
+
+    if (weir_set_scopes(overlay, level, set, true, &scopes, &n) < 0)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < n; i++) {
+        int r = weir_set_place_in(overlay, views, set, &scopes[i]);
+
+        if (r != 0)
+            return r;
+    }
+    return 0;
+}
+
+int weir_set_place(struct weir_overlay *overlay, uint32_t views, struct weir_set *set)
+{
+    const struct weir_topology_demand *demand = &set->topology;
+
+    if (set->scope.level != WEIR_NONE || set->n_members == 1)
+        return weir_set_place_in(overlay, views, set, &set->scope);
+    if (demand->preferred < WEIR_TOPOLOGY_LEVELS &&
+        (demand->required >= WEIR_TOPOLOGY_LEVELS || demand->preferred > demand->required)) {
+        int r = place_at_level(overlay, views, set, demand->preferred);
+
+        if (r != 0)
+            return r;
+    }
+    if (demand->required < WEIR_TOPOLOGY_LEVELS)
+        return place_at_level(overlay, views, set, demand->required);
+    return weir_set_place_in(overlay, views, set, &set->scope);
+}

@@ -1,0 +1,34 @@
+/* core/place/score.h — which of the nodes that fit, and which of its devices.
+ *
+ * Best fit: a share goes where a shared device has room before a fresh one is opened; then the node
+ * with the fewest free GPUs; then by position. On the node a share goes on the fullest device that
+ * fits; whole devices are taken from the smallest NVLink group that has enough, else from one NUMA
+ * node, else from the lowest index. */
+#ifndef WEIR_CORE_PLACE_SCORE_H
+#define WEIR_CORE_PLACE_SCORE_H
+
+#include "core/place/filter.h"
+
+/* The nodes of one topology domain, or all. */
+struct weir_scope {
+    uint32_t level; /* enum weir_topology_level, or WEIR_NONE: all nodes */
+    uint32_t value; /* string; WEIR_NONE: the node at `node` alone (a host without a name) */
+    uint32_t node;  /* position of its first node */
+};
+
+#define WEIR_SCOPE_ALL ((struct weir_scope){WEIR_NONE, WEIR_NONE, WEIR_NONE})
+
+bool weir_scope_has(const struct weir_overlay *overlay, const struct weir_scope *scope,
+                    uint32_t node);
+
+/* The best spot for one task, with its grants written down but not yet held. 1; 0 if nothing fits;
+ * or WEIR_E_NO_MEMORY. */
+int weir_score_find(struct weir_overlay *overlay, uint32_t views,
+                    const struct weir_request *request, const struct weir_scope *scope,
+                    struct weir_spot *ret_spot);
+
+/* The same on a node of which the filter said that it fits. 0 or WEIR_E_NO_MEMORY. */
+int weir_score_devices(struct weir_overlay *overlay, uint32_t views, uint32_t node,
+                       const struct weir_request *request, struct weir_spot *ret_spot);
+
+#endif

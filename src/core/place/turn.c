@@ -1,0 +1,258 @@
+#include "core/place/turn.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/place/gang.h"
+#include "core/preempt/victims.h"
+#include "core/queue/quota.h"
+
+struct turn {
+    struct weir_line *line;
+    struct weir_tick *tick;
+    struct weir_candidate *candidate;
+    const struct weir_workload *job;
+    enum weir_line_change change;
+};
+
+enum outcome { OUTCOME_NOTHING, OUTCOME_STARTED, OUTCOME_PROMISED };
+
+static int start_members(struct turn *turn, const struct weir_set *set)
+{
+    struct weir_tick *tick = turn->tick;
+
+    for (uint32_t i = 0; i < set->n_members; i++) {
+        const struct weir_member *member = &set->members[i];
+        const struct weir_task *task = weir_world_task(tick->world, member->task);
+        struct weir_action action = {
+            .kind = WEIR_ACTION_START,
+            .cause = WEIR_CAUSE_PLACED,
+            .workload = turn->candidate->workload,
+            .task = member->task,
+            .task_gen = task->row.gen,
+            .node = tick->overlay.nodes[member->spot.node].index,
+            .for_whom = WEIR_NONE,
+        };
+
+        if (weir_draft_start(&tick->draft, action, tick->overlay.grants + member->spot.first_grant,
+                             member->spot.n_grants) < 0)
+            return WEIR_E_NO_MEMORY;
+    }
+    turn->candidate->n_placed += set->n_members;
+    if (turn->change == WEIR_LINE_SAME)
+        turn->change = WEIR_LINE_PATH;
+    return 0;
+}
+
+/* Whether looking for room is worth while: what found none is remembered with what it asked for,
+ * until somebody else gives room back. */
+static bool may_find(const struct turn *turn, const struct weir_want *want, uint32_t views)
+{
+    const struct weir_overlay *overlay = &turn->tick->overlay;
+    uint32_t none = views == WEIR_IN_BOTH ? want->none_now : want->none_soon;
+
+    if (views & WEIR_IN_NOW && (turn->tick->policy->actions & WEIR_POLICY_PLACE) == 0)
+        return false;
+    return none != overlay->freed + 1 &&
+           weir_quota_fits_limits(overlay, views, want->leaf, &want->amounts, NULL);
+}
+
+/* Room in both views starts it, room in SOON keeps that room for it. */
+static int try_views(struct turn *turn, uint32_t want, struct weir_set *set, uint32_t views)
+{
+    struct weir_overlay *overlay = &turn->tick->overlay;
+    uint32_t *none = views == WEIR_IN_BOTH ? &turn->line->wants[want].none_now
+                                           : &turn->line->wants[want].none_soon;
+    int r;
+
+    if (!may_find(turn, &turn->line->wants[want], views))
+        return 0;
+    r = weir_set_place(overlay, views, set);
+    if (r == 0 && set->scope.level == WEIR_NONE)
+        *none = overlay->freed + 1;
+    return r;
+}
+
+static int try_victims(struct turn *turn, uint32_t want, struct weir_set *set)
+{
+    struct weir_want *w = &turn->line->wants[want];
+    int r;
+
+    if (!weir_victims_may_exist(turn->line, turn->candidate, w))
+        return 0;
+    r = weir_victims_make_room(turn->line, turn->candidate, set);
+    if (r == 1)
+        turn->change = WEIR_LINE_EVERYWHERE;
+    if (r == 0 && set->scope.level == WEIR_NONE) {
+        w->no_victims = turn->tick->overlay.freed + 1;
+        w->no_victims_priority = turn->candidate->priority;
+    }
+    return r;
+}
+
+static int try_set(struct turn *turn, uint32_t want, struct weir_set *set,
+                   enum outcome *ret_outcome)
+{
+    int r = try_views(turn, want, set, WEIR_IN_BOTH);
+
+    *ret_outcome = OUTCOME_NOTHING;
+    if (r < 0)
+        return r;
+    if (r == 1) {
+        *ret_outcome = OUTCOME_STARTED;
+        return start_members(turn, set);
+    }
+    r = try_views(turn, want, set, WEIR_IN_SOON);
+    if (r == 0)
+        r = try_victims(turn, want, set);
+    if (r <= 0)
+        return r;
+    turn->candidate->n_promised += set->n_members;
+    if (turn->change == WEIR_LINE_SAME)
+        turn->change = WEIR_LINE_PATH;
+    *ret_outcome = OUTCOME_PROMISED;
+    return 0;
+}
+
+static bool is_ready(const struct turn *turn, const struct weir_task *task)
+{
+    return task->state == WEIR_TASK_QUEUED && task->not_before_wall_ms <= turn->tick->now.wall_ms;
+}
+
+static struct weir_member member_of(const struct turn *turn, uint32_t task)
+{
+    const struct weir_world *world = turn->tick->world;
+    uint32_t shape = weir_world_role(world, weir_world_task(world, task)->role)->shape;
+    const struct weir_shape *row = weir_world_shape(world, shape);
+    uint32_t isolation = turn->line->queues[turn->job->queue].isolation;
+
+    return (struct weir_member){
+        .request = {row, row->isolation > isolation ? row->isolation : isolation, shape},
+        .task = task,
+    };
+}
+
+/* The domain that what already runs of a gang has fixed. */
+static struct weir_scope scope_of_running(const struct turn *turn)
+{
+    const struct weir_overlay *overlay = &turn->tick->overlay;
+    const struct weir_overlay_job *state = &overlay->jobs[turn->candidate->workload];
+    uint32_t level = turn->job->topology.required;
+
+    if (weir_is_independent(turn->job) || level >= WEIR_TOPOLOGY_LEVELS)
+        return WEIR_SCOPE_ALL;
+    for (uint32_t i = 0; i < state->n_running; i++) {
+        const struct weir_running *r = &overlay->running[state->first_running + i];
+
+        if (r->state == WEIR_RUNNING_LIVE)
+            return (struct weir_scope){level, overlay->nodes[r->node].row->topology[level],
+                                       r->node};
+    }
+    return WEIR_SCOPE_ALL;
+}
+
+/* Task by task, as many as fit. Of a role that found no room no further task is tried. */
+static int place_each(struct turn *turn, struct weir_scope scope)
+{
+    const struct weir_world *world = turn->tick->world;
+    uint32_t full_role = WEIR_NONE;
+    uint32_t blocked = WEIR_NONE;
+    const struct weir_task *task;
+
+    for (uint32_t at = turn->job->first_task; at != WEIR_NONE; at = task->next_in_workload) {
+        struct weir_member member;
+        struct weir_set set = {
+            .members = &member, .n_members = 1, .leaf = turn->job->queue, .scope = scope};
+        enum outcome outcome;
+        uint32_t want;
+
+        task = weir_world_task(world, at);
+        if (task->role == full_role || !is_ready(turn, task))
+            continue;
+        member = member_of(turn, at);
+        weir_quota_add_shape(&set.amounts, member.request.shape, 1);
+        if (weir_line_want_of_task(turn->line, turn->job, task->role, &want) < 0 ||
+            try_set(turn, want, &set, &outcome) < 0)
+            return WEIR_E_NO_MEMORY;
+        if (outcome != OUTCOME_NOTHING)
+            continue;
+        full_role = task->role;
+        if (blocked == WEIR_NONE)
+            blocked = want;
+        if (weir_world_role(world, full_role)->next_in_workload == WEIR_NONE)
+            break;
+    }
+    if (blocked != WEIR_NONE)
+        turn->candidate->want = blocked;
+    return 0;
+}
+
+/* The members that must run together: of each role the first that wait. */
+static int list_members(const struct turn *turn, const struct weir_want *want, struct weir_set *set)
+{
+    const struct weir_world *world = turn->tick->world;
+    uint32_t role = turn->job->first_role;
+
+    set->members = weir_arena_new_n(turn->tick->arena, struct weir_member, want->n_tasks);
+    if (set->members == NULL)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < want->n_parts; i++) {
+        const struct weir_task *task;
+        uint32_t n = 0;
+
+        for (uint32_t at = turn->job->first_task; at != WEIR_NONE && n < want->parts[i].n;
+             at = task->next_in_workload) {
+            task = weir_world_task(world, at);
+            if (task->role != role || !is_ready(turn, task))
+                continue;
+            set->members[set->n_members++] = member_of(turn, at);
+            n++;
+        }
+        role = weir_world_role(world, role)->next_in_workload;
+    }
+    return weir_set_sort(set, turn->tick->arena);
+}
+
+static bool is_hopeless(const struct turn *turn, const struct weir_want *want)
+{
+    return !may_find(turn, want, WEIR_IN_BOTH) && !may_find(turn, want, WEIR_IN_SOON) &&
+           !weir_victims_may_exist(turn->line, turn->candidate, want);
+}
+
+static int place_gang(struct turn *turn)
+{
+    const struct weir_want *want = &turn->line->wants[turn->candidate->want];
+    struct weir_set set = {
+        .leaf = turn->job->queue,
+        .amounts = want->amounts,
+        .topology = want->topology,
+        .scope = WEIR_SCOPE_ALL,
+    };
+    enum outcome outcome;
+
+    if (list_members(turn, want, &set) < 0 ||
+        try_set(turn, turn->candidate->want, &set, &outcome) < 0)
+        return WEIR_E_NO_MEMORY;
+    return 0;
+}
+
+int weir_turn_take(struct weir_line *line, struct weir_candidate *candidate,
+                   enum weir_line_change *ret_change)
+{
+    struct turn turn = {
+        .line = line,
+        .tick = line->tick,
+        .candidate = candidate,
+        .job = weir_world_workload(line->tick->world, candidate->workload),
+    };
+    const struct weir_want *want = &line->wants[candidate->want];
+    bool has_one_role =
+        weir_world_role(line->tick->world, turn.job->first_role)->next_in_workload == WEIR_NONE;
+    int r = 0;
+
+    if (want->is_gang && !is_hopeless(&turn, want))
+        r = place_gang(&turn);
+    else if (!want->is_gang && !(has_one_role && is_hopeless(&turn, want)))
+        r = place_each(&turn, scope_of_running(&turn));
+    *ret_change = turn.change;
+    return r;
+}

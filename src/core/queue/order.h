@@ -1,0 +1,133 @@
+/* core/queue/order.h — who is next.
+ *
+ * The queue tree is walked from the roots: at each level the child that comes first, in the end the
+ * first workload of a leaf. Among children (compare_queues() is the seam where full fair share will
+ * sit): those for whose workloads others are leaving right now; those that stay within their
+ * guarantee with their next workload; higher queue priority; the smaller dominant share, which is
+ * held / guaranteed for those within, and what is held beyond the guarantee as part of the fleet,
+ * by weight, for the others; the older; the smaller key. In a leaf: higher priority, submitted
+ * earlier, smaller key.
+ *
+ * A workload that finds no room does not keep the next one waiting. */
+#ifndef WEIR_CORE_QUEUE_ORDER_H
+#define WEIR_CORE_QUEUE_ORDER_H
+
+#include "core/tick.h"
+
+/* So many tasks of one shape. */
+struct weir_want_part {
+    uint32_t shape;
+    uint32_t n;
+};
+
+/* What a workload asks for next, interned: workloads of a leaf that ask for the same share one, and
+ * with it what was found out. */
+struct weir_want {
+    uint32_t leaf;
+    uint32_t isolation;
+    uint32_t is_gang; /* all parts together; 0: one task, of parts[0].shape */
+    uint32_t n_parts;
+    const struct weir_want_part *parts;
+    struct weir_topology_demand topology;
+    struct weir_amounts amounts; /* of all parts */
+    uint32_t n_tasks;            /* of all parts */
+    uint32_t none_now;           /* overlay.freed + 1 when no room was found, by view; 0: not yet */
+    uint32_t none_soon;
+    uint32_t no_victims; /* the same for a search for victims at `no_victims_priority` */
+    int32_t no_victims_priority;
+    uint32_t reason; /* its tree of reasons, or WEIR_NONE */
+    uint32_t reserved;
+    struct weir_verdict verdict; /* with that tree */
+};
+
+struct weir_candidate {
+    const struct weir_key *key;
+    int64_t submitted_wall_ms;
+    int64_t until_wall_ms; /* while it cannot be considered: until then, or 0 */
+    uint32_t workload;
+    uint32_t leaf;
+    uint32_t want;
+    int32_t priority;
+    uint32_t code;       /* enum weir_reason_code: why it may not be considered; NONE: it may */
+    uint32_t queue;      /* the queue that is not open, where that is why; or WEIR_NONE */
+    uint32_t n_placed;   /* tasks started */
+    uint32_t n_promised; /* tasks for which others leave */
+};
+
+struct weir_line_queue {
+    uint32_t next; /* its own candidates not yet considered: [next, end) */
+    uint32_t end;
+    uint32_t n_left; /* in the subtree */
+    uint32_t n_owed; /* of these: others are leaving for them */
+    uint32_t head;   /* the first of the subtree, or WEIR_NONE */
+    uint32_t isolation;
+    uint32_t closed;        /* the queue that is not open, itself or above; or WEIR_NONE */
+    int32_t lowest_running; /* priority among what runs in this leaf; INT32_MAX: nothing does */
+    int64_t opens_wall_ms;  /* while closed; INT64_MAX: never */
+};
+
+struct weir_line {
+    struct weir_tick *tick;
+    struct weir_candidate *candidates; /* that may be considered, by leaf */
+    uint32_t n_candidates;
+    uint32_t n_idle;
+    struct weir_candidate *idle; /* that may not: held, back-off…; in order of priority */
+    struct weir_want *wants;
+    uint32_t n_wants;
+    uint32_t cap_wants;
+    uint32_t *slots; /* hash table of wants: index + 1 */
+    uint32_t n_slots;
+    uint32_t last; /* the candidate that was taken off last, or WEIR_NONE */
+    uint32_t root; /* the root that comes first, or WEIR_NONE */
+    uint32_t n_roots;
+    uint32_t *roots;
+    struct weir_line_queue *queues; /* by row */
+    int64_t *totals;                /* of the fleet, by resource */
+    struct weir_want_part *parts;   /* scratch */
+    uint32_t cap_parts;
+};
+
+/* After healing: everything that waits. 0 or WEIR_E_NO_MEMORY. */
+int weir_line_init(struct weir_line *line, struct weir_tick *tick);
+
+/* The same for what a workload of `leaf` asks for: index in wants. line->parts holds the parts. */
+int weir_line_intern(struct weir_line *line, uint32_t leaf, bool is_gang, uint32_t n_parts,
+                     const struct weir_topology_demand *topology, uint32_t *ret_want);
+/* What one task of this role asks for, by itself. */
+int weir_line_want_of_task(struct weir_line *line, const struct weir_workload *job, uint32_t role,
+                           uint32_t *ret_want);
+/* Fills line->candidates and line->idle. */
+int weir_line_collect(struct weir_line *line);
+
+/* What the last one taken off the line has changed of what queues hold. */
+enum weir_line_change {
+    WEIR_LINE_SAME,      /* nothing */
+    WEIR_LINE_PATH,      /* of its own queue, and so of those above */
+    WEIR_LINE_EVERYWHERE /* of others too */
+};
+
+/* Takes the next off the line: its index in candidates, or WEIR_NONE. */
+uint32_t weir_line_next(struct weir_line *line, enum weir_line_change change);
+
+/* Tasks of a gang that must run together. */
+static inline uint32_t weir_gang_min(const struct weir_workload *job)
+{
+    return job->gang_min == 0 || job->gang_min > job->n_tasks ? job->n_tasks : job->gang_min;
+}
+
+/* Its tasks are jobs of their own: an array, or one task alone. */
+static inline bool weir_is_independent(const struct weir_workload *job)
+{
+    return job->independent || job->n_tasks == 1;
+}
+
+/* A gang of which enough runs or has succeeded: what waits is extra. */
+static inline bool weir_gang_goes_on(const struct weir_overlay *overlay, uint32_t workload)
+{
+    const struct weir_overlay_job *state = &overlay->jobs[workload];
+
+    return state->n_live + state->n_succeeded >=
+           weir_gang_min(weir_world_workload(overlay->world, workload));
+}
+
+#endif

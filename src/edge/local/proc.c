@@ -1,0 +1,227 @@
+#include "edge/local/proc.h"
+
+#include "base/cleanup.h"
+#include "base/vec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { PATH_BYTES = 64, STAT_BYTES = 1024, TREE_PASSES_MAX = 32 };
+
+bool weir_proc_is_dead(const struct weir_proc *proc)
+{
+    return proc->state == 'Z' || proc->state == 'X' || proc->state == 'x';
+}
+
+/* The file's first bytes, NUL-terminated; false when it cannot be read. */
+static bool read_head(const char *path, char *text, size_t size)
+{
+    weir_cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n;
+
+    if (fd < 0)
+        return false;
+    n = read(fd, text, size - 1);
+    if (n <= 0)
+        return false;
+    text[n] = '\0';
+    return true;
+}
+
+/* The next blank-separated number; a sign is skipped, no field used here has one that matters. */
+static uint64_t next_number(const char **at)
+{
+    uint64_t value = 0;
+
+    while (**at == ' ' || **at == '-')
+        (*at)++;
+    for (; isdigit((unsigned char)**at); (*at)++)
+        value = value * 10 + (uint64_t)(**at - '0');
+    return value;
+}
+
+bool weir_proc_parse(const char *line, struct weir_proc *ret_proc)
+{
+    enum { FIELD_SESSION = 6, FIELD_START = 22 };
+    /* The command's name may hold blanks and parentheses: the last one ends it. */
+    const char *at = strrchr(line, ')');
+    struct weir_proc proc;
+
+    proc.pid = (pid_t)next_number(&line);
+    if (proc.pid == 0 || at == NULL || at[1] != ' ' || at[2] == '\0')
+        return false;
+    proc.state = at[2];
+    at += 3;
+    proc.ppid = (pid_t)next_number(&at);
+    proc.pgrp = (pid_t)next_number(&at);
+    proc.session = (pid_t)next_number(&at);
+    for (int field = FIELD_SESSION + 1; field < FIELD_START; field++)
+        next_number(&at);
+    if (*at != ' ')
+        return false;
+    proc.start_ticks = next_number(&at);
+    *ret_proc = proc;
+    return true;
+}
+
+bool weir_proc_read(pid_t pid, struct weir_proc *ret_proc)
+{
+    char path[PATH_BYTES];
+    char line[STAT_BYTES];
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    return read_head(path, line, sizeof(line)) && weir_proc_parse(line, ret_proc);
+}
+
+bool weir_proc_next(DIR *proc_dir, struct weir_proc *ret_proc)
+{
+    struct dirent *entry;
+
+    while ((entry = readdir(proc_dir)) != NULL) {
+        pid_t pid = 0;
+
+        for (const char *at = entry->d_name; isdigit((unsigned char)*at); at++)
+            pid = pid * 10 + (*at - '0');
+        if (pid > 0 && weir_proc_read(pid, ret_proc))
+            return true;
+    }
+    return false;
+}
+
+bool weir_proc_has_environment(pid_t pid, const char *entry)
+{
+    enum { CHUNK = 16384 };
+    char path[PATH_BYTES];
+    char chunk[CHUNK];
+    size_t n_entry = strlen(entry) + 1;
+    size_t n_matched = 0; /* of entry with its NUL */
+    bool is_candidate = true;
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/environ", pid);
+    weir_cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    while ((n = read(fd, chunk, sizeof(chunk))) > 0) {
+        for (ssize_t i = 0; i < n; i++) {
+            is_candidate = is_candidate && chunk[i] == entry[n_matched];
+            if (is_candidate && ++n_matched == n_entry)
+                return true;
+            if (chunk[i] == '\0') {
+                is_candidate = true;
+                n_matched = 0;
+            }
+        }
+    }
+    return false;
+}
+
+struct pids weir_vec(pid_t);
+
+/* Index of pid, or where it would stand. */
+static size_t find_pid(const struct pids *pids, pid_t pid)
+{
+    size_t low = 0;
+    size_t high = pids->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (pids->items[middle] < pid)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool has_pid(const struct pids *pids, pid_t pid)
+{
+    size_t at = find_pid(pids, pid);
+
+    return at < pids->n && pids->items[at] == pid;
+}
+
+/* Short of memory the pid is not remembered: its children are found once they are reparented. */
+static void remember_pid(struct pids *pids, pid_t pid)
+{
+    size_t at = find_pid(pids, pid);
+
+    if (weir_vec_reserve(pids, pids->n + 1) < 0)
+        return;
+    memmove(&pids->items[at + 1], &pids->items[at], (pids->n - at) * sizeof(pid_t));
+    pids->items[at] = pid;
+    pids->n++;
+}
+
+static void signal_member(const struct weir_proc *proc, pid_t own_group, const int *signals,
+                          unsigned n_signals, struct weir_proc_tree *tree)
+{
+    int result = 0;
+
+    for (unsigned i = 0; i < n_signals; i++) {
+        result = kill(proc->pid, signals[i]);
+        if (signals[i] == SIGKILL && proc->pgrp > 1 && proc->pgrp != own_group)
+            kill(-proc->pgrp, SIGKILL);
+    }
+    if (result == 0)
+        tree->n_signalled++;
+    else if (errno == EPERM)
+        tree->n_denied++;
+}
+
+/* One look at every process. Pids mostly rise from parent to child, so a child is met after its
+ * parent, and what forks during the pass is still ahead of it. */
+static unsigned signal_pass(pid_t root, const int *signals, unsigned n_signals,
+                            struct pids *members, struct weir_proc_tree *tree)
+{
+    DIR *proc_dir = opendir("/proc");
+    pid_t own_group = getpgrp();
+    struct weir_proc proc;
+    unsigned n_new = 0;
+
+    if (proc_dir == NULL)
+        return 0;
+    while (weir_proc_next(proc_dir, &proc)) {
+        if (proc.pid == root || (proc.ppid != root && !has_pid(members, proc.ppid)))
+            continue;
+        if (has_pid(members, proc.pid))
+            continue;
+        remember_pid(members, proc.pid);
+        n_new++;
+        if (!weir_proc_is_dead(&proc))
+            signal_member(&proc, own_group, signals, n_signals, tree);
+    }
+    closedir(proc_dir);
+    return n_new;
+}
+
+struct weir_proc_tree weir_proc_signal_tree(pid_t root, const int *signals, unsigned n_signals)
+{
+    struct weir_proc_tree tree = {0};
+    struct pids members = {0};
+
+    for (int pass = 0; pass < TREE_PASSES_MAX; pass++)
+        if (signal_pass(root, signals, n_signals, &members, &tree) == 0)
+            break;
+    weir_vec_finish(&members);
+    return tree;
+}
+
+int64_t weir_proc_oom_kills(void)
+{
+    enum { VMSTAT_BYTES = 16384 };
+    char text[VMSTAT_BYTES];
+    const char *at =
+        read_head("/proc/vmstat", text, sizeof(text)) ? strstr(text, "\noom_kill ") : NULL;
+
+    if (at == NULL)
+        return -1;
+    at += strlen("\noom_kill");
+    return (int64_t)next_number(&at);
+}

@@ -1,0 +1,397 @@
+#include "io/http_client.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "fmt/http1_write.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { READ_BYTES = 65536, HEAD_BYTES_MAX = 64 * 1024 };
+
+void weir_http_client_init(struct weir_http_client *client,
+                           const struct weir_http_endpoint *endpoint, int timeout_ms)
+{
+    *client = (struct weir_http_client){
+        .endpoint = *endpoint, .fd = -1, .timeout_ms = timeout_ms, .in = WEIR_BUF_INIT(READ_BYTES)};
+    weir_http1_parser_init(&client->parser, WEIR_HTTP1_RESPONSE);
+    weir_arena_init(&client->arena, 0);
+}
+
+void weir_http_client_close(struct weir_http_client *client)
+{
+    if (client->fd >= 0)
+        close(client->fd);
+    client->fd = -1;
+    client->in_body = false;
+    client->input = weir_str_n(NULL, 0);
+}
+
+void weir_http_client_finish(struct weir_http_client *client)
+{
+    weir_http_client_close(client);
+    weir_http1_parser_finish(&client->parser);
+    weir_arena_finish(&client->arena);
+    weir_buf_finish(&client->in);
+}
+
+/* ---- waiting ---- */
+
+static int wait_for(struct weir_http_client *client, short events, struct weir_err *err)
+{
+    int64_t deadline_ms = weir_clock_mono_ms() + client->timeout_ms;
+    int left_ms = client->timeout_ms;
+
+    for (;;) {
+        struct pollfd wait = {.fd = client->fd, .events = events};
+        int r = poll(&wait, 1, left_ms);
+
+        if (r > 0)
+            return 0;
+        if (r == 0)
+            return weir_error(err, WEIR_E_TIMEOUT, "weir did not answer within %d ms",
+                              client->timeout_ms);
+        if (errno != EINTR)
+            return weir_error_errno(err, errno, "wait for weir");
+        if (client->interrupted != NULL && client->interrupted(client->interrupted_arg))
+            return weir_error(err, WEIR_E_TIMEOUT, "interrupted");
+        if (client->timeout_ms >= 0) {
+            int64_t rest = deadline_ms - weir_clock_mono_ms();
+
+            left_ms = rest > 0 ? (int)rest : 0;
+        }
+    }
+}
+
+/* ---- connecting ---- */
+
+static int cannot_reach(const struct weir_http_client *client, int errnum, struct weir_err *err)
+{
+    const struct weir_http_endpoint *at = &client->endpoint;
+    int code = errnum == EACCES || errnum == EPERM ? WEIR_E_DENIED : WEIR_E_UNAVAILABLE;
+    char reason[128];
+    const char *why = strerror_r(errnum, reason, sizeof(reason));
+
+    if (at->unix_path != NULL)
+        weir_error(err, code, "cannot reach weir at '%s': %s", at->unix_path, why);
+    else
+        weir_error(err, code, "cannot reach weir at %s port %u: %s", at->host, at->port, why);
+    weir_error_hint(err, code == WEIR_E_DENIED ? "it serves other users only if root started it"
+                                               : "start it with `weir up`");
+    return code;
+}
+
+/* A path that is too long for sockaddr_un is reached through its directory's descriptor. */
+static int unix_address(const char *path, struct sockaddr_un *address, int *ret_dir_fd)
+{
+    const char *slash = strrchr(path, '/');
+    char dir[4096];
+    int n;
+
+    *ret_dir_fd = -1;
+    address->sun_family = AF_UNIX;
+    if (strlen(path) < sizeof(address->sun_path)) {
+        memcpy(address->sun_path, path, strlen(path) + 1);
+        return 0;
+    }
+    if (slash == NULL || (size_t)(slash - path) >= sizeof(dir))
+        return ENAMETOOLONG;
+    memcpy(dir, path, (size_t)(slash - path));
+    dir[slash - path] = '\0';
+    *ret_dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_dir_fd < 0)
+        return errno;
+    n = snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s", *ret_dir_fd,
+                 slash + 1);
+    return n > 0 && (size_t)n < sizeof(address->sun_path) ? 0 : ENAMETOOLONG;
+}
+
+static int connect_unix(struct weir_http_client *client, struct weir_err *err)
+{
+    struct sockaddr_un address = {0};
+    weir_cleanup_fd int dir_fd = -1;
+    int errnum = unix_address(client->endpoint.unix_path, &address, &dir_fd);
+    int fd;
+
+    if (errnum != 0)
+        return cannot_reach(client, errnum, err);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return weir_error_errno(err, errno, "make a socket");
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+        errnum = errno;
+        close(fd);
+        return cannot_reach(client, errnum, err);
+    }
+    client->fd = fd;
+    return 0;
+}
+
+static int connect_address(struct weir_http_client *client, const struct addrinfo *address)
+{
+    int one = 1;
+    int errnum = 0;
+    socklen_t len = sizeof(errnum);
+
+    client->fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (client->fd < 0)
+        return errno;
+    setsockopt(client->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    if (connect(client->fd, address->ai_addr, address->ai_addrlen) == 0)
+        return 0;
+    if (errno != EINPROGRESS)
+        errnum = errno;
+    else if (wait_for(client, POLLOUT, NULL) < 0)
+        errnum = ETIMEDOUT;
+    else
+        getsockopt(client->fd, SOL_SOCKET, SO_ERROR, &errnum, &len);
+    if (errnum == 0)
+        return 0;
+    close(client->fd);
+    client->fd = -1;
+    return errnum;
+}
+
+static int connect_tcp(struct weir_http_client *client, struct weir_err *err)
+{
+    const struct weir_http_endpoint *at = &client->endpoint;
+    struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char port[8];
+    int errnum = ECONNREFUSED;
+    int r;
+
+    snprintf(port, sizeof(port), "%u", at->port);
+    r = getaddrinfo(at->host, port, &want, &found);
+    if (r != 0)
+        return weir_error(err, WEIR_E_UNAVAILABLE, "cannot find '%s': %s", at->host,
+                          gai_strerror(r));
+    for (const struct addrinfo *each = found; each != NULL && client->fd < 0; each = each->ai_next)
+        errnum = connect_address(client, each);
+    freeaddrinfo(found);
+    return client->fd >= 0 ? 0 : cannot_reach(client, errnum, err);
+}
+
+static int ensure_connected(struct weir_http_client *client, struct weir_err *err)
+{
+    if (client->fd >= 0 && client->reusable && !client->in_body)
+        return 0;
+    weir_http_client_close(client);
+    return client->endpoint.unix_path != NULL ? connect_unix(client, err)
+                                              : connect_tcp(client, err);
+}
+
+/* ---- sending ---- */
+
+static int write_head(const struct weir_http_client *client, const char *method,
+                      struct weir_str target, const struct weir_http_header *headers,
+                      size_t n_headers, size_t body_len, struct weir_buf *out, struct weir_err *err)
+{
+    char host[300];
+    char bearer[600];
+    int r = weir_http1_write_request(out, weir_str(method), target, err);
+
+    if (client->endpoint.unix_path != NULL)
+        snprintf(host, sizeof(host), "localhost");
+    else
+        snprintf(host, sizeof(host),
+                 strchr(client->endpoint.host, ':') != NULL ? "[%s]:%u" : "%s:%u",
+                 client->endpoint.host, client->endpoint.port);
+    if (r == 0)
+        r = weir_http1_write_header(out, WEIR_STR("Host"), weir_str(host), err);
+    if (r == 0 && client->endpoint.token != NULL) {
+        snprintf(bearer, sizeof(bearer), "Bearer %s", client->endpoint.token);
+        r = weir_http1_write_header(out, WEIR_STR("Authorization"), weir_str(bearer), err);
+    }
+    for (size_t i = 0; r == 0 && i < n_headers; i++)
+        r = weir_http1_write_header(out, weir_str(headers[i].name), headers[i].value, err);
+    if (r == 0 && (body_len > 0 || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0))
+        r = weir_http1_write_content_length(out, body_len);
+    if (r == 0)
+        r = weir_http1_write_head_end(out);
+    return r < 0 ? r : weir_buf_check(out, "the request", err);
+}
+
+static int send_all(struct weir_http_client *client, struct weir_str head, struct weir_str body,
+                    struct weir_err *err)
+{
+    size_t sent = 0;
+
+    while (sent < head.len + body.len) {
+        struct iovec parts[2];
+        struct msghdr message = {.msg_iov = parts};
+        ssize_t n;
+
+        if (sent < head.len)
+            parts[message.msg_iovlen++] =
+                (struct iovec){(void *)(uintptr_t)(head.ptr + sent), head.len - sent};
+        if (body.len > 0) {
+            size_t from = sent > head.len ? sent - head.len : 0;
+
+            parts[message.msg_iovlen++] =
+                (struct iovec){(void *)(uintptr_t)(body.ptr + from), body.len - from};
+        }
+        n = sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (n >= 0) {
+            sent += (size_t)n;
+            continue;
+        }
+        if (errno == EAGAIN || errno == EINTR) {
+            int r = wait_for(client, POLLOUT, err);
+
+            if (r < 0)
+                return r;
+            continue;
+        }
+        return weir_error(err, WEIR_E_UNAVAILABLE, "the connection to weir broke while sending");
+    }
+    return 0;
+}
+
+/* ---- receiving ---- */
+
+/* 1: bytes came, 0: the server closed. */
+static int receive(struct weir_http_client *client, struct weir_err *err)
+{
+    for (;;) {
+        char *room;
+        ssize_t n;
+
+        weir_buf_reset(&client->in);
+        room = weir_buf_reserve(&client->in, READ_BYTES);
+        if (room == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory to read the answer");
+        n = recv(client->fd, room, READ_BYTES, MSG_DONTWAIT);
+        if (n > 0) {
+            weir_buf_commit(&client->in, (size_t)n);
+            client->input = weir_buf_view(&client->in);
+            return 1;
+        }
+        if (n == 0)
+            return 0;
+        if (errno == EAGAIN || errno == EINTR) {
+            int r = wait_for(client, POLLIN, err);
+
+            if (r < 0)
+                return r;
+            continue;
+        }
+        return weir_error(err, WEIR_E_UNAVAILABLE, "the connection to weir broke");
+    }
+}
+
+/* The next event that is not MORE. */
+static int next_event(struct weir_http_client *client, enum weir_http1_event *ret_event,
+                      struct weir_err *err)
+{
+    for (;;) {
+        int r;
+
+        *ret_event = weir_http1_next(&client->parser, &client->input, err);
+        if (*ret_event == WEIR_HTTP1_EVENT_ERROR)
+            return weir_error_wrap(err, "the answer is not HTTP as weir speaks it");
+        if (*ret_event != WEIR_HTTP1_EVENT_MORE)
+            return 0;
+        r = receive(client, err);
+        if (r < 0)
+            return r;
+        if (r > 0)
+            continue;
+        *ret_event = weir_http1_end_of_input(&client->parser, err);
+        if (*ret_event == WEIR_HTTP1_EVENT_END)
+            return 0;
+        return weir_error(err, WEIR_E_UNAVAILABLE, "weir closed the connection");
+    }
+}
+
+static int send_request(struct weir_http_client *client, const char *method, struct weir_str target,
+                        const struct weir_http_header *headers, size_t n_headers,
+                        struct weir_str body, struct weir_err *err)
+{
+    weir_cleanup_buf struct weir_buf head = WEIR_BUF_INIT(HEAD_BYTES_MAX);
+    int r = write_head(client, method, target, headers, n_headers, body.len, &head, err);
+
+    if (r == 0)
+        r = ensure_connected(client, err);
+    if (r < 0)
+        return r;
+    weir_arena_reset(&client->arena);
+    weir_http1_parser_begin(&client->parser, &client->arena);
+    weir_http1_parser_set_body_max(&client->parser, UINT64_MAX);
+    if (strcmp(method, "HEAD") == 0)
+        weir_http1_parser_answers_head(&client->parser);
+    return send_all(client, weir_buf_view(&head), body, err);
+}
+
+int weir_http_client_request(struct weir_http_client *client, const char *method,
+                             struct weir_str target, const struct weir_http_header *headers,
+                             size_t n_headers, struct weir_str body,
+                             const struct weir_http1_head **ret_head, struct weir_err *err)
+{
+    bool was_used = client->fd >= 0;
+    enum weir_http1_event event;
+    int r = send_request(client, method, target, headers, n_headers, body, err);
+
+    if (r == 0)
+        r = next_event(client, &event, err);
+    /* An idle connection may have been closed by the server just now: what was sent on it was not
+     * read. */
+    if (r == WEIR_E_UNAVAILABLE && was_used && weir_http1_parser_is_idle(&client->parser)) {
+        weir_http_client_close(client);
+        r = send_request(client, method, target, headers, n_headers, body, err);
+        if (r == 0)
+            r = next_event(client, &event, err);
+    }
+    if (r < 0) {
+        weir_http_client_close(client);
+        return r;
+    }
+    client->in_body = true;
+    client->reusable = client->parser.head.keep_alive;
+    *ret_head = &client->parser.head;
+    return 0;
+}
+
+int weir_http_client_read(struct weir_http_client *client, struct weir_str *ret_piece,
+                          struct weir_err *err)
+{
+    enum weir_http1_event event;
+    int r;
+
+    if (!client->in_body)
+        return 0;
+    r = next_event(client, &event, err);
+    if (r < 0) {
+        weir_http_client_close(client);
+        return r;
+    }
+    if (event == WEIR_HTTP1_EVENT_BODY) {
+        *ret_piece = client->parser.piece;
+        return 1;
+    }
+    client->in_body = false;
+    if (!client->reusable)
+        weir_http_client_close(client);
+    return 0;
+}
+
+int weir_http_client_read_all(struct weir_http_client *client, struct weir_buf *out,
+                              struct weir_err *err)
+{
+    struct weir_str piece;
+    int r;
+
+    while ((r = weir_http_client_read(client, &piece, err)) > 0)
+        weir_buf_str(out, piece);
+    return r < 0 ? r : weir_buf_check(out, "the answer", err);
+}

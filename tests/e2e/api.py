@@ -1,0 +1,166 @@
+"""The HTTP API from outside: who may, Host and Origin, paging, events that resume, and schemathesis holding the server to its own OpenAPI file."""
+import http.client
+import json
+import os
+import socket
+import subprocess
+import urllib.parse
+
+import weirlib
+from weirlib import Skip, wait_for
+
+
+class Unix(http.client.HTTPConnection):
+    def __init__(self, path):
+        super().__init__('localhost', timeout=30)
+        self.path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(30)
+        self.sock.connect(self.path)
+
+
+def ask(server, method, target, body=None, headers=None, tcp=False, token=None):
+    """Status, headers and decoded body."""
+    if tcp:
+        place = urllib.parse.urlparse(server.url())
+        connection = http.client.HTTPConnection(place.hostname, place.port, timeout=30)
+    else:
+        connection = Unix(os.path.join(server.data, 'weir.sock'))
+    headers = dict(headers or {})
+    if token:
+        headers['Authorization'] = f'Bearer {token}'
+    if isinstance(body, (dict, list)):
+        body = json.dumps(body)
+        headers.setdefault('Content-Type', 'application/json')
+    connection.request(method, target, body, headers)
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    try:
+        decoded = json.loads(text)
+    except ValueError:
+        decoded = text
+    return answer.status, answer.headers, decoded
+
+
+JOB = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['true']}}
+
+
+def test_who_may(t):
+    server = t.serve()
+    token = server.token()
+    assert os.stat(os.path.join(server.data, 'tokens')).st_mode & 0o777 == 0o600
+    assert ask(server, 'GET', '/v1/workloads', tcp=True)[0] == 401
+    assert ask(server, 'GET', '/v1/workloads', tcp=True, token='0' * 64)[0] == 401
+    assert ask(server, 'GET', '/v1/workloads', tcp=True, token=token)[0] == 200
+    assert ask(server, 'GET', '/healthz', tcp=True)[0] == 200
+    assert ask(server, 'GET', '/readyz', tcp=True)[0] == 200
+    user = subprocess.run(['id', '-un'], capture_output=True, check=True).stdout.decode().strip()
+    with open(os.path.join(server.data, 'tokens'), 'a', encoding='utf-8') as file:
+        file.write(f'{"a" * 32} read {user}\n{"b" * 32} submit {user}\n')
+    assert ask(server, 'GET', '/v1/whoami', tcp=True, token='a' * 32)[2]['role'] == 'read'
+    assert ask(server, 'POST', '/v1/workloads', JOB, tcp=True, token='a' * 32)[0] == 403
+    assert ask(server, 'POST', '/v1/workloads', JOB, tcp=True, token='b' * 32)[0] == 201
+    queue = {'apiVersion': 'weir.dev/v1', 'kind': 'Queue', 'metadata': {'name': 'q'}, 'spec': {}}
+    status, _, answer = ask(server, 'POST', '/v1/apply', queue, tcp=True, token='b' * 32)
+    assert status == 403 and 'admin' in answer['error']['hint'], answer
+
+
+def test_pages_in_a_browser_cannot_reach_it(t):
+    server = t.serve()
+    token = server.token()
+    status, _, answer = ask(server, 'GET', '/v1/workloads', tcp=True, token=token, headers={'Host': 'evil.example'})
+    assert status == 421, (status, answer)
+    status, _, answer = ask(server, 'GET', '/v1/workloads', tcp=True, token=token, headers={'Origin': 'http://evil.example'})
+    assert status == 403, (status, answer)
+
+
+def test_lists_come_in_pages(t):
+    server = t.serve()
+    for _ in range(25):
+        assert ask(server, 'POST', '/v1/workloads', JOB)[0] == 201
+    seen, after = [], ''
+    while True:
+        status, _, page = ask(server, 'GET', f'/v1/workloads?all=true&limit=10{after}')
+        assert status == 200 and len(page['items']) <= 10
+        seen += [job['id'] for job in page['items']]
+        if 'next' not in page:
+            break
+        after = '&after=' + urllib.parse.quote(page['next'])
+    assert len(seen) == len(set(seen)) == 25, seen
+    for bad in ('limit=0', 'limit=1001', 'limit=x', 'after=x', 'limti=3', 'limit=1&limit=2'):
+        status, _, answer = ask(server, 'GET', f'/v1/workloads?{bad}')
+        assert status == 400 and answer['error']['code'] == 'invalid', (bad, answer)
+
+
+def read_events(server, headers, want):
+    """Server-sent events until `want` of them came: (id, kind, data)."""
+    connection = Unix(os.path.join(server.data, 'weir.sock'))
+    connection.request('GET', '/v1/events', headers={'Accept': 'text/event-stream', **headers})
+    answer = connection.getresponse()
+    assert answer.status == 200 and answer.headers['Content-Type'].startswith('text/event-stream')
+    events, event = [], {}
+    while len(events) < want:
+        line = answer.readline().decode().rstrip('\n')
+        if not line:
+            if 'data' in event:
+                events.append((int(event['id']), event.get('event'), json.loads(event['data'])))
+            event = {}
+        elif not line.startswith(':'):
+            name, _, value = line.partition(': ')
+            event[name] = value
+    connection.close()
+    return events
+
+
+def test_events_resume(t):
+    server = t.serve()
+    number = server.submit('--', 'true')
+    server.wait_ended(number)
+    first = read_events(server, {'Last-Event-ID': '0'}, 3)
+    ids = [event[0] for event in first]
+    assert ids == sorted(ids), ids
+    server.kill()
+    server.start()
+    server.submit('--', 'true')
+    more = read_events(server, {'Last-Event-ID': str(ids[0])}, 4)
+    assert [event[0] for event in more][:2] == ids[1:], (ids, more)
+    page = ask(server, 'GET', f'/v1/events?after={ids[0]}&limit=2')[2]
+    assert [event['seq'] for event in page['items']] == ids[1:], page
+
+
+def test_metrics_and_snapshot(t):
+    server = t.serve()
+    secret = 'the-value-of-a-secret'
+    number = server.submit('--env', f'API_KEY={secret}', '--', 'sleep', '1000')
+    server.wait_state(number, 'running')
+    status, headers, text = ask(server, 'GET', '/metrics')
+    assert status == 200 and headers['Content-Type'].startswith('text/plain; version=0.0.4'), headers
+    assert b'weir_' in text
+    snapshot = json.loads(server.cli('snapshot').stdout)
+    text = json.dumps(snapshot)
+    assert secret not in text and server.token() not in text and 'API_KEY' in text
+    assert len(snapshot['gpus']) == 8 and any(job['id'] == number for job in snapshot['workloads']), snapshot.keys()
+
+
+def test_schemathesis(t):
+    """Thousands of made-up requests: no 5xx, and every answer is one that the OpenAPI file promises."""
+    program = os.path.join(weirlib.ROOT, '.venv', 'bin', 'schemathesis')
+    if not os.path.exists(program):
+        raise Skip('schemathesis is not installed: ./dev check installs it')
+    server = t.serve()
+    done = subprocess.run(
+        [program, 'run', server.url() + '/v1/openapi.json', '--header', f'Authorization: Bearer {server.token()}',
+         '--checks', 'not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance',
+         '--exclude-path-regex', '(attach|events|follow)', '--max-examples', '200' if weirlib.FULL else '15', '--seed', str(weirlib.SEED),
+         '--request-timeout', '10', '--suppress-health-check', 'all', '--no-color'],
+        capture_output=True, timeout=1000, cwd=t.dir)
+    assert done.returncode == 0, done.stdout.decode(errors='replace')[-4000:]
+    assert ask(server, 'GET', '/readyz')[0] == 200
+    wait_for('the server to answer', lambda: server.cli('ps', check=None).returncode == 0)
+
+
+if __name__ == '__main__':
+    weirlib.main(globals())

@@ -1,0 +1,122 @@
+"""Bad input gets one clear line with field, line and column where there is one, and the nearest valid name; nothing is half applied."""
+import json
+import os
+
+import weirlib
+
+FLAGS = [
+    # arguments, exit status, words of the one line on stderr
+    (['run', '--gpuz', '1', '--', 'true'], 2, ['gpuz', '--gpus']),
+    (['run', '--gpus', 'many', '--', 'true'], 2, ['many']),
+    (['run', '--gpus', '-1', '--', 'true'], 2, ['-1']),
+    (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),
+    (['run', '--time', 'soon', '--', 'true'], 2, ['soon', '1h30m']),
+    (['run', '--priority', 'high', '--', 'true'], 2, ['high']),
+    (['run', '--queue', 'defualt', '--', 'true'], 2, ['defualt', 'default']),
+    (['run', '--memory', '20GiB', '--', 'true'], 2, ['20GiB', '20Gi']),
+    (['run', '--env', 'NOEQUALS', '--', 'true'], 2, ['NOEQUALS']),
+    (['run', '--checkpoint-signal', 'USR9', '--', 'true'], 2, ['USR9']),
+    (['run', '--array', '0', '--', 'true'], 2, ['array']),
+    (['run', '--array', '2', '--members', '2', '--', 'true'], 2, ['array']),
+    (['run', '--class', 'bach', '--', 'true'], 2, ['bach', 'batch']),
+    (['run', '--name', 'Not A Name', '--', 'true'], 2, ['Not A Name']),
+    (['run'], 2, ['command']),
+    (['rnu', '--', 'true'], 2, ['rnu', 'run']),
+    (['get', 'gpuss'], 2, ['gpuss', 'gpus']),
+    (['get', 'queue', 'defalt'], 1, ['defalt', 'default']),
+    (['logs', '99999'], 1, ['99999']),
+    (['cancel', '99999'], 1, ['99999']),
+    (['explain', 'no-such-name'], 1, ['no-such-name']),
+    (['cordon', 'sim-9'], 1, ['sim-9']),
+    (['apply', '-f', '/no/such/file'], 3, ['/no/such/file']),
+    (['up', '--simulate', '8xH1OO'], 2, ['H1OO', 'H100']),
+]
+
+QUEUE = 'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: NAME}\nspec: {guaranteed: {gpu: 1}}\n'
+
+DOCUMENTS = [
+    # a document that follows a good queue, words of the error, line, column (0: not looked at)
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {guarantee: {gpu: 1}}\n', ['guarantee', 'guaranteed'], 9, 8),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec:\n  guaranteed: {gpu: 1x}\n', ['1x', 'spec.guaranteed.gpu'], 10, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {guaranteed: {gpu: 4}, limit: {gpu: 2}}\n', ['guaranteed', 'limit'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: nobody}\n', ['nobody'], 0, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: b}\n', ['b', 'ancestor'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queu\nmetadata: {name: b}\nspec: {}\n', ['Queu', 'Queue'], 7, 7),
+    ('apiVersion: v1\nkind: Queue\nmetadata: {name: b}\nspec: {}\n', ['weir.dev/v1'], 6, 0),
+    ('kind: Queue\nkind: Queue\n', ['kind'], 7, 1),
+    ('a: [1, 2\nb: 3\n', [], 0, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: []}\n', ['command'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], gpus: 99}\n', ['99'], 0, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: a, retryOn: [256]}\n', ['256'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], timeLimit: forever}\n', ['forever'], 9, 0),
+]
+
+
+def one_line(done):
+    text = done.stderr.decode()
+    assert text.startswith('weir: ') or ':' in text, text
+    assert text.count('\n') == 1 and text.endswith('\n'), text
+    return text
+
+
+def test_flags_and_names(t):
+    server = t.serve()
+    for args, status, words in FLAGS:
+        done = server.cli(*args, check=None)
+        assert done.returncode == status, (args, done.returncode, done.stderr)
+        text = one_line(done)
+        for word in words:
+            assert word in text, (args, word, text)
+    assert not server.jobs()
+
+
+def test_nothing_is_half_applied(t):
+    server = t.serve()
+    for document, words, line, column in DOCUMENTS:
+        text = QUEUE.replace('NAME', 'a') + '---\n' + document
+        done = server.cli('apply', '-f', '-', input=text.encode(), stdin=None, check=None)
+        assert done.returncode in (1, 2), (document, done)
+        said = one_line(done)
+        for word in words:
+            assert word in said, (document, word, said)
+        if line:
+            assert f':{line}:' in said, (document, said)
+        if column:
+            assert f':{line}:{column}' in said, (document, said)
+        names = [queue['name'] for queue in json.loads(server.cli('get', 'queues', '-o', 'json').stdout)]
+        assert names == ['default'], (document, names)
+    assert not server.jobs()
+
+
+def test_positions_are_of_the_right_file(t):
+    server = t.serve()
+    good, bad = os.path.join(t.dir, 'good.yaml'), os.path.join(t.dir, 'bad.yaml')
+    with open(good, 'w', encoding='utf-8') as file:
+        file.write(QUEUE.replace('NAME', 'a'))
+    with open(bad, 'w', encoding='utf-8') as file:
+        file.write('# a comment\n' + QUEUE.replace('NAME', 'b').replace('gpu: 1', 'gpuz: 1'))
+    done = server.cli('apply', '-f', good, '-f', bad, check=None)
+    said = one_line(done)
+    assert 'bad.yaml:5:' in said and 'gpuz' in said, said
+    assert len(json.loads(server.cli('get', 'queues', '-o', 'json').stdout)) == 1
+
+
+def test_without_a_server(t):
+    env = dict(os.environ, WEIR_DATA=os.path.join(t.dir, 'nobody'))
+    import subprocess
+    done = subprocess.run([weirlib.WEIR, 'ps'], capture_output=True, env=env, timeout=20)
+    assert done.returncode == 3 and b'weir up' in one_line(done).encode(), done
+
+
+def test_every_help_has_an_example(t):
+    del t
+    import subprocess
+    listed = subprocess.run([weirlib.WEIR, 'help'], capture_output=True, check=True, timeout=20).stdout.decode()
+    for name in ('up', 'run', 'ps', 'logs', 'cancel', 'explain', 'get', 'apply', 'delete', 'describe', 'queue', 'cordon', 'uncordon', 'drain', 'snapshot', 'replay'):
+        assert name in listed, name
+        text = subprocess.run([weirlib.WEIR, name, '--help'], capture_output=True, check=True, timeout=20).stdout.decode()
+        assert f'weir {name}' in text, text
+
+
+if __name__ == '__main__':
+    weirlib.main(globals())

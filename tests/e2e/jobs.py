@@ -1,0 +1,335 @@
+"""Jobs on one machine, as a user sees them: status, streams, signals, environment, arrays, gangs, retries, limits, preemption."""
+import json
+import os
+import pwd
+import signal
+import subprocess
+import time
+
+import weirlib
+from weirlib import Skip, processes_of, wait_for
+
+
+def test_exit_status_is_the_commands(t):
+    server = t.serve()
+    for status in (0, 1, 7, 255):
+        server.cli('run', '--', 'sh', '-c', f'exit {status}', check=status)
+    server.cli('run', '--', 'sh', '-c', 'kill -TERM $$', check=128 + 15)
+    server.cli('run', '--', '/no/such/command', check=127)
+    plain = os.path.join(t.dir, 'plain')
+    with open(plain, 'w', encoding='utf-8') as file:
+        file.write('not executable')
+    server.cli('run', '--', plain, check=126)
+
+
+def test_streams_are_kept_apart_and_whole(t):
+    server = t.serve()
+    done = server.cli('run', '--', 'sh', '-c', 'printf "out\\0\\377"; printf err >&2')
+    assert done.stdout == b'out\0\xff' and done.stderr == b'err', done
+    size = 5_000_000
+    done = server.cli('run', '--', 'sh', '-c', f'head -c {size} /dev/zero | tr "\\0" x')
+    assert len(done.stdout) == size and set(done.stdout) == {ord('x')}
+    number = server.submit('--', 'sh', '-c', 'echo one; echo two >&2; exit 3')
+    server.wait_ended(number)
+    assert server.cli('logs', number, '--stdout').stdout == b'one\n'
+    assert server.cli('logs', number, '--stderr').stdout == b'two\n'
+    assert server.job(number)['exit_status'] == 3
+
+
+def test_where_and_how_it_runs(t):
+    """Working folder, umask and environment are the submitting shell's; nothing secret of weir gets in."""
+    server = t.serve(env={'WEIR_TOKEN': 'do-not-leak', 'SERVER_ONLY': 'no'})
+    os.chmod(t.dir, 0o755)
+    env = {'MINE': 'a b=c\n"quoted"', 'WEIR_TOKEN': 'mine-is-secret', 'SERVER_ONLY': ''}
+    done = server.cli('run', '--env', 'ALSO=this', '--', 'sh', '-c', 'pwd; umask; printf "%s|%s|%s" "$MINE" "$ALSO" "$SERVER_ONLY"; env',
+                      cwd=t.dir, env=env, preexec_fn=lambda: os.umask(0o027))
+    text = done.stdout.decode()
+    assert text.startswith(f'{t.dir}\n0027\na b=c\n"quoted"|this|'), text[:300]
+    assert 'secret' not in text and 'do-not-leak' not in text and server.token() not in text, text
+    for name in ('WEIR_JOB_ID=', 'WEIR_QUEUE=default', 'CUDA_VISIBLE_DEVICES=GPU-', 'NVIDIA_VISIBLE_DEVICES=GPU-', 'CUDA_DEVICE_ORDER=PCI_BUS_ID'):
+        assert name in text, (name, text)
+    done = server.cli('run', '--gpus', '0', '--', 'sh', '-c', 'echo "[$CUDA_VISIBLE_DEVICES][$NVIDIA_VISIBLE_DEVICES]"')
+    assert done.stdout == b'[][void]\n', done.stdout
+
+
+def test_containers_get_the_same_devices(t):
+    """What docs/jobs.md says of docker and podman follows from the variables a job gets."""
+    server = t.serve()
+    script = ('echo docker run --rm --runtime=nvidia -e "NVIDIA_VISIBLE_DEVICES=$NVIDIA_VISIBLE_DEVICES" IMAGE; '
+              'echo docker run --rm --gpus "\\"device=$NVIDIA_VISIBLE_DEVICES\\"" IMAGE; '
+              'echo podman run --rm $(printf %s "$NVIDIA_VISIBLE_DEVICES" | sed "s/[^,]*/--device nvidia.com\\/gpu=&/g; s/,/ /g") IMAGE')
+    done = server.cli('run', '--gpus', '2', '--', 'sh', '-c', script)
+    job = list(server.jobs().values())[0]
+    a, b = job['gpus']
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == f'docker run --rm --runtime=nvidia -e NVIDIA_VISIBLE_DEVICES={a},{b} IMAGE', lines
+    assert lines[1] == f'docker run --rm --gpus "device={a},{b}" IMAGE', lines
+    assert lines[2] == f'podman run --rm --device nvidia.com/gpu={a} --device nvidia.com/gpu={b} IMAGE', lines
+
+
+def test_an_array_is_one_submission(t):
+    server = t.serve()
+    number = server.submit('--array', '5', '--', 'sh', '-c', 'echo index $WEIR_ARRAY_INDEX of $WEIR_ARRAY_SIZE; exit $((WEIR_ARRAY_INDEX == 3))')
+    job = server.wait_ended(number)
+    assert len(server.jobs()) == 1 and job['state'] == 'failed' and job['exit_status'] == 1, job
+    for i in range(5):
+        assert server.cli('logs', number, '--member', i).stdout == f'index {i} of 5\n'.encode()
+    number = server.submit('--array', '100', '--', 'sleep', '1000')
+    server.wait_state(number, 'running')
+    server.cli('cancel', number)
+    assert server.wait_ended(number)['state'] == 'cancelled'
+    wait_for('no process to be left', lambda: not processes_of(server.data))
+
+
+def test_a_gang_starts_whole_or_not_at_all(t):
+    server = t.serve('--simulate', '2x4xH100')
+    holder = server.submit('--gpus', '3', '--', 'sleep', '1000')
+    server.wait_state(holder, 'running')
+    gang = server.submit('--members', '3', '--gpus', '2', '--', 'sh', '-c', 'echo $WEIR_MEMBER_INDEX of $WEIR_MEMBERS on $WEIR_NODE')
+    time.sleep(0.3)  # nothing may happen in it
+    job = server.job(gang)
+    assert job['state'] == 'queued' and not job['gpus'], job
+    server.cli('cancel', holder)
+    assert server.wait_ended(gang)['state'] == 'succeeded'
+    nodes = [server.cli('logs', gang, '--member', i).stdout.decode().split()[-1] for i in range(3)]
+    assert sorted(set(nodes)) == ['sim-1', 'sim-2'], nodes
+    failing = server.submit('--members', '2', '--', 'sh', '-c', 'if [ $WEIR_MEMBER_INDEX = 1 ]; then exit 9; fi; sleep 1000')
+    job = server.wait_ended(failing)
+    assert job['state'] == 'failed' and job['exit_status'] == 9, job
+
+
+def test_retries_by_status_with_back_off(t):
+    server = t.serve()
+    counter = os.path.join(t.dir, 'count')
+    number = server.submit('--retries', '3', '--backoff', '100ms', '--', 'sh', '-c', f'echo x >> {counter}; [ $(wc -l < {counter}) -ge 3 ] || exit 5')
+    job = server.wait_ended(number)
+    assert job['state'] == 'succeeded' and job['attempt'] == 3, job
+    number = server.submit('--retries', '3', '--retry-on', '75', '--backoff', '100ms', '--', 'sh', '-c', 'exit 5')
+    job = server.wait_ended(number)
+    assert job['state'] == 'failed' and job['attempt'] == 1, job
+    number = server.submit('--retries', '2', '--backoff', '50ms', '--', 'false')
+    job = server.wait_ended(number)
+    assert job['state'] == 'failed' and job['attempt'] == 3, job
+
+
+def test_a_time_limit_ends_it(t):
+    server = t.serve()
+    number = server.submit('--time', '1', '--grace', '1', '--', 'sh', '-c', 'trap "echo asked; exit 0" TERM; while :; do sleep 0.05; done')
+    job = server.wait_ended(number)
+    assert job['state'] == 'failed' and 'time limit' in job['reason'], job
+    assert server.cli('logs', number).stdout == b'asked\n'
+    number = server.submit('--time', '1', '--grace', '1', '--', 'sh', '-c', 'trap "" TERM; while :; do sleep 0.05; done')
+    job = server.wait_ended(number)
+    assert job['state'] == 'failed' and job['exit_status'] == 137, job
+
+
+def test_signals_are_forwarded(t):
+    server = t.serve()
+    for number, status in ((signal.SIGTERM, 3), (signal.SIGINT, 4), (signal.SIGUSR1, 5)):
+        name = signal.Signals(number).name[3:]
+        client = subprocess.Popen([weirlib.WEIR, 'run', '--', 'sh', '-c', f'trap "exit {status}" {name}; echo up; while :; do sleep 0.05; done'],
+                                  stdout=subprocess.PIPE, env=dict(server.env, WEIR_DATA=server.data), stdin=subprocess.DEVNULL)
+        assert client.stdout.readline() == b'up\n'
+        client.send_signal(number)
+        assert client.wait(20) == status, (name, client.returncode)
+    holder = server.submit('--gpus', '8', '--', 'sleep', '1000')
+    server.wait_state(holder, 'running')
+    client = subprocess.Popen([weirlib.WEIR, 'run', '--name', 'waits', '--', 'true'], env=dict(server.env, WEIR_DATA=server.data), stdin=subprocess.DEVNULL)
+    waiting = wait_for('it to wait', lambda: [j for j in server.jobs().values() if j['name'] == 'waits'])[0]
+    client.send_signal(signal.SIGINT)
+    assert client.wait(20) == 130, client.returncode
+    assert server.wait_ended(waiting['id'])['state'] == 'cancelled'
+
+
+def test_a_client_survives_the_servers_death(t):
+    """The stream goes on where it stopped, nothing twice, nothing missing; the status is the command's."""
+    server = t.serve()
+    client = subprocess.Popen([weirlib.WEIR, 'run', '--', 'sh', '-c', 'for i in $(seq 200); do echo line $i; sleep 0.01; done; exit 6'],
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=dict(server.env, WEIR_DATA=server.data), stdin=subprocess.DEVNULL)
+    assert client.stdout.readline() == b'line 1\n'
+    server.kill()
+    server.start()
+    rest = client.stdout.read()
+    assert rest == b''.join(b'line %d\n' % i for i in range(2, 201)), rest[-200:]
+    assert client.wait(20) == 6
+
+
+def test_preemption_with_a_checkpoint(t):
+    """A higher priority takes the room: the victim gets its checkpoint signal and its grace, and runs again later."""
+    server = t.serve('--simulate', '2xH100')
+    log = os.path.join(t.dir, 'log')
+    victim = server.submit('--gpus', '2', '--checkpoint-signal', 'USR1', '--grace', '20s', '--', 'sh', '-c',
+                           f'echo start >> {log}; if [ $(grep -c start {log}) = 2 ]; then exit 0; fi; '
+                           f'trap "echo saved >> {log}; exit 0" USR1; while :; do sleep 0.05; done')
+    wait_for('the victim to run', lambda: os.path.exists(log))
+    urgent = server.submit('--gpus', '1', '--priority', '100', '--', 'sh', '-c', f'echo urgent >> {log}')
+    assert server.wait_ended(urgent)['state'] == 'succeeded'
+    job = server.wait_ended(victim)
+    assert job['state'] == 'succeeded' and job['attempt'] == 2, job
+    with open(log, encoding='utf-8') as file:
+        assert file.read().split() == ['start', 'saved', 'urgent', 'start']
+
+
+def test_a_guarantee_is_given_back(t):
+    server = t.serve('--simulate', '4xH100')
+    queues = ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: a}\nspec: {guaranteed: {gpu: 2}}\n---\n'
+              'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {guaranteed: {gpu: 2}}\n')
+    server.cli('apply', '-f', '-', input=queues.encode(), stdin=None)
+    greedy = [server.submit('--queue', 'a', '--', 'sleep', '1000') for _ in range(4)]
+    for number in greedy:
+        server.wait_state(number, 'running')
+    mine = [server.submit('--queue', 'b', '--', 'sleep', '1000') for _ in range(3)]
+    wait_for('b to have its two', lambda: sum(server.job(n)['state'] == 'running' for n in mine) == 2)
+    states = sorted(server.job(n)['state'] for n in greedy)
+    assert states == ['queued', 'queued', 'running', 'running'], states
+    text = server.cli('queue').stdout.decode()
+    assert 'a' in text and 'b' in text, text
+
+
+def test_limits_cordons_and_drains(t):
+    server = t.serve('--simulate', '2x2xH100')
+    server.cli('apply', '-f', '-', input=b'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: small}\nspec: {limit: {gpu: 1}}\n', stdin=None)
+    first = server.submit('--queue', 'small', '--', 'sleep', '1000')
+    second = server.submit('--queue', 'small', '--', 'sleep', '1000')
+    server.wait_state(first, 'running')
+    text = server.cli('explain', second).stdout.decode()
+    assert 'limit' in text.lower(), text
+    server.cli('cancel', first, second)
+    server.cli('cordon', 'sim-1')
+    jobs = [server.submit('--', 'sleep', '1000') for _ in range(3)]
+    wait_for('two to run', lambda: sum(server.job(n)['state'] == 'running' for n in jobs) == 2)
+    assert {server.job(n)['node'] for n in jobs if server.job(n)['state'] == 'running'} == {'sim-2'}
+    server.cli('uncordon', 'sim-1')
+    wait_for('all to run', lambda: all(server.job(n)['state'] == 'running' for n in jobs))
+    server.cli('drain', 'sim-2')
+    wait_for('sim-2 to be empty', lambda: all(server.job(n)['node'] != 'sim-2' or server.job(n)['state'] == 'queued' for n in jobs))
+    server.kill()
+    server.start()
+    nodes = {n['name']: n for n in json.loads(server.cli('get', 'nodes', '-o', 'json').stdout)}
+    assert nodes['sim-2']['state'] == 'draining' and nodes['sim-1']['state'] == 'ready', nodes
+
+
+def test_hostile_jobs(t):
+    """Ignores SIGTERM, forks and detaches, closes its stdout, exits while its child lives: each ends, nothing is left."""
+    server = t.serve()
+    stubborn = server.submit('--grace', '1', '--', 'sh', '-c', 'trap "" TERM HUP INT; while :; do sleep 0.05; done')
+    detached = server.submit('--', 'sh', '-c', '(setsid sh -c "trap \\"\\" TERM; sleep 1000" </dev/null >/dev/null 2>&1 &); (sleep 1000 &) ; exit 4')
+    closes = server.submit('--', 'sh', '-c', 'exec >&- 2>&-; sleep 0.3; exit 2')
+    server.wait_state(stubborn, 'running')
+    server.cli('cancel', stubborn)
+    assert server.wait_ended(stubborn)['state'] == 'cancelled'
+    assert server.wait_ended(detached)['exit_status'] == 4
+    assert server.wait_ended(closes)['exit_status'] == 2
+    wait_for('no process to be left', lambda: not processes_of(server.data))
+
+
+def test_a_gigabyte_of_output_is_kept_to_its_cap(t):
+    server = t.serve()
+    number = server.submit('--output-max', '8Mi', '--', 'sh', '-c', 'head -c 1000000000 /dev/zero; echo last')
+    assert server.wait_ended(number, 120)['state'] == 'succeeded'
+    kept = server.cli('logs', number).stdout
+    assert 1 << 20 < len(kept) <= 8 << 20 and kept.endswith(b'last\n'), len(kept)
+    used = sum(os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(os.path.join(server.data, 'out')) for name in names)
+    assert used <= 8 << 20, used
+
+
+def test_killed_by_the_kernel_for_memory(t):
+    """In a memory cgroup that is too small the kernel kills the job, not its shim; weir says so."""
+    group = None
+    for base in ('/sys/fs/cgroup/memory', '/sys/fs/cgroup'):
+        path = os.path.join(base, f'weir-test-{os.getpid()}')
+        try:
+            os.mkdir(path)
+            limit = 'memory.limit_in_bytes' if os.path.exists(os.path.join(path, 'memory.limit_in_bytes')) else 'memory.max'
+            with open(os.path.join(path, limit), 'w', encoding='utf-8') as file:
+                file.write(str(40 << 20))
+            group = path
+            break
+        except OSError:
+            if os.path.isdir(path):
+                os.rmdir(path)
+    if group is None:
+        raise Skip('no memory cgroup that this user may make')
+    t.cleanups.append(lambda: wait_for('the group to be empty', lambda: not subprocess.run(['rmdir', group], stderr=subprocess.DEVNULL, check=False).returncode))
+    server = t.serve()
+    number = server.submit('--', 'sh', '-c', f'echo $$ > {group}/cgroup.procs && exec tail -c 200000000 /dev/zero')
+    job = server.wait_ended(number)
+    assert job['state'] == 'failed' and job['exit_status'] == 137 and 'memory' in job['reason'], job
+
+
+def test_runs_as_the_submitter(t):
+    """A server run as root drops to whoever the socket says; one run as a user refuses others."""
+    if os.geteuid() != 0:
+        raise Skip('needs root')
+    nobody = pwd.getpwnam('nobody')
+    os.chmod(t.dir, 0o777)
+
+    def demote():
+        os.setgroups([])
+        os.setgid(nobody.pw_gid)
+        os.setuid(nobody.pw_uid)
+
+    server = t.serve()
+    done = server.cli('run', '--', 'sh', '-c', 'id -u; id -g; touch made; ls -ln made | cut -d" " -f3', cwd=t.dir, preexec_fn=demote)
+    assert done.stdout.decode().split()[:2] == [str(nobody.pw_uid), str(nobody.pw_gid)], done
+    assert os.stat(os.path.join(t.dir, 'made')).st_uid == nobody.pw_uid
+    mine = server.submit('--', 'sleep', '1000')
+    server.cli('cancel', mine, check=1, cwd=t.dir, preexec_fn=demote)
+    assert server.job(mine)['state'] in ('queued', 'starting', 'running')
+    data = os.path.join(t.dir, 'theirs')
+    os.mkdir(data)
+    os.chown(data, nobody.pw_uid, nobody.pw_gid)
+    theirs = t.serve(data=data, uid=nobody.pw_uid, env={'TEST_DATA': data, 'HOME': t.dir})
+    done = theirs.cli('run', '--', 'true', check=None)
+    assert done.returncode != 0 and b'runs jobs of nobody else' in done.stderr, done
+
+
+def test_explains_and_estimates(t):
+    server = t.serve('--simulate', '2xH100')
+    first = server.submit('--gpus', '2', '--time', '10m', '--', 'sleep', '1000')
+    server.wait_state(first, 'running')
+    second = server.submit('--gpus', '2', '--', 'true')
+    answer = json.loads(server.cli('explain', second, '-o', 'json').stdout)
+    assert answer['state'] == 'queued' and answer['blocking'], answer
+    now_ms = time.time() * 1000
+    p50, p90 = answer['expected_start']['p50_ms'], answer['expected_start']['p90_ms']
+    assert now_ms < p50 <= p90 <= now_ms + 11 * 60 * 1000, (now_ms, answer['expected_start'])
+    holders = json.dumps(answer)
+    assert f'"{first}"' in holders, answer
+    done = server.cli('run', '--gpus', '16', '--', 'true', check=None)
+    assert done.returncode == 2 and b'2' in done.stderr and done.stderr.count(b'\n') == 1, done
+    done = server.cli('run', '--gpu-model', 'B200', '--', 'true', check=None)
+    assert done.returncode == 2 and b'h100-sxm' in done.stderr, done
+
+
+def test_idempotent_submission(t):
+    server = t.serve()
+    body = json.dumps({'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['true']}})
+    answers = []
+    for text in (body, body, body.replace('true', 'false')):
+        done = subprocess.run(['curl', '-s', '-o', '-', '-w', '\n%{http_code}', '--unix-socket', os.path.join(server.data, 'weir.sock'),
+                               '-H', 'Idempotency-Key: once', '-H', 'Content-Type: application/json', '-d', text, 'http://localhost/v1/workloads'],
+                              capture_output=True, check=True)
+        answers.append(done.stdout.decode().rsplit('\n', 1))
+    assert answers[0][1] == answers[1][1] == '201' and answers[2][1] == '409', answers
+    assert json.loads(answers[0][0])['id'] == json.loads(answers[1][0])['id'], answers
+    assert len(server.jobs()) == 1
+
+
+def test_replay_reproduces_every_plan(t):
+    server = t.serve('--simulate', '2x2xH100')
+    numbers = [server.submit('--gpus', t.random.choice(['1', '2']), '--priority', t.random.choice(['0', '5']), '--', 'sleep', t.random.choice(['0', '0.1', '0.3']))
+               for _ in range(40)]
+    server.kill()
+    server.start()
+    for number in numbers:
+        server.wait_ended(number)
+    server.stop()
+    done = subprocess.run([weirlib.WEIR, 'replay', '--data', server.data, '-o', 'json'], capture_output=True, timeout=120)
+    assert done.returncode == 0, done
+    answer = json.loads(done.stdout)
+    assert answer['ticks'] > 40 and answer['differ'] == 0, answer
+
+
+if __name__ == '__main__':
+    weirlib.main(globals())

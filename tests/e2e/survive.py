@@ -1,0 +1,253 @@
+"""What weir must survive: killed at any instant, a full disk, a read-only folder, a clock that jumps, a long queue.
+
+The job of these tests writes one line per start into a file, takes a lock per GPU for as long as it runs, and ends with a status that follows
+from its number: so a job run twice, lost, or given somebody else's GPU shows."""
+import collections
+import os
+import subprocess
+import threading
+import time
+
+import weirlib
+from weirlib import ENDED, Skip, processes_of, wait_for
+
+JOB = r'''
+printf '%s %s\n' "$WEIR_JOB_ID" "${WEIR_ARRAY_INDEX:-0}" >> "$TEST_DIR/starts"
+for gpu in $(printf %s "$CUDA_VISIBLE_DEVICES" | tr , ' '); do
+    exec 9>>"$TEST_DIR/$gpu.lock"
+    flock -n 9 || echo "$WEIR_JOB_ID shares $gpu" >> "$TEST_DIR/shared"
+done
+sleep "$1"
+exit $((WEIR_JOB_ID % 7))
+'''
+
+
+def job_args(t, server, seconds, *options):
+    server.env['TEST_DIR'] = t.dir
+    return (*options, '--', 'sh', '-c', JOB, 'job', str(seconds))
+
+
+def check_all(t, server, numbers, seconds=120):
+    """Every accepted job ended once, with its status, on GPUs of its own, and nothing is left."""
+    def all_ended():
+        jobs = server.jobs()
+        return all(jobs[n]['state'] in ENDED for n in numbers) and jobs
+
+    jobs = wait_for('all jobs to end', all_ended, seconds, every=0.2)
+    missing = [n for n in numbers if n not in jobs]
+    assert not missing, f'accepted, then forgotten: {missing}'
+    for number in numbers:
+        job = jobs[number]
+        want = int(number) % 7
+        assert job['exit_status'] == want, f'job {number}: exit {job["exit_status"]}, not {want}: {job}'
+        assert job['state'] == ('succeeded' if want == 0 else 'failed'), job
+        assert job['attempt'] == 1, job
+    with open(os.path.join(t.dir, 'starts'), encoding='utf-8') as file:
+        starts = collections.Counter(line.split()[0] for line in file)
+    twice = {n: starts[n] for n in numbers if starts[n] != 1}
+    assert not twice, f'started not once: {twice}'
+    assert not os.path.exists(os.path.join(t.dir, 'shared')), open(os.path.join(t.dir, 'shared'), encoding='utf-8').read()
+    wait_for('the GPUs to be free', lambda: all(not gpu['holders'] for gpu in server.gpus()))
+    wait_for('no process to be left', lambda: not processes_of(server.data))
+
+
+def test_kill_at_random_instants(t):
+    """kill -9 of the server at random instants, under short and long jobs, while jobs are submitted."""
+    server = t.serve()
+    numbers = []
+    stop = threading.Event()
+
+    def submit():
+        while not stop.is_set():
+            seconds = t.random.choice(['0', '0', '0.02', '0.2', '1'])
+            gpus = t.random.choice(['1', '1', '1', '2'])
+            done = server.cli('run', '--detach', '--gpus', gpus, *job_args(t, server, seconds), check=None)
+            if done.returncode == 0:
+                numbers.append(done.stdout.decode().strip())
+            else:
+                assert done.returncode == 3, (done.returncode, done.stderr)
+
+    thread = threading.Thread(target=submit)
+    thread.start()
+    try:
+        for _ in range(200 if weirlib.FULL else 40):
+            time.sleep(t.random.uniform(0, 0.12))  # the instant of the blow, not a synchronisation
+            server.kill()
+            server.start()
+    finally:
+        stop.set()
+        thread.join()
+    assert len(numbers) > 20, len(numbers)
+    assert len(set(numbers)) == len(numbers), 'a number was given twice'
+    check_all(t, server, numbers)
+
+
+def test_jobs_go_on_without_the_server(t):
+    server = t.serve()
+    numbers = [server.submit(*job_args(t, server, 1)) for _ in range(4)]
+    for number in numbers:
+        server.wait_state(number, 'running')
+    server.kill()
+    wait_for('the jobs to end by themselves', lambda: not processes_of(server.data))
+    server.start()
+    check_all(t, server, numbers)
+
+
+def test_a_full_disk(t):
+    """Nothing accepted is lost; what cannot be accepted is refused with a reason; it goes on when there is space again."""
+    if os.geteuid() != 0:
+        raise Skip('needs root to mount a small tmpfs')
+    disk = os.path.join(t.dir, 'disk')
+    os.mkdir(disk)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=6m,mode=755', 'tmpfs', disk], check=True)
+    t.cleanups.append(lambda: subprocess.run(['umount', '-l', disk], check=False))
+    server = t.serve(data=os.path.join(disk, 'data'))
+    numbers = [server.submit(*job_args(t, server, 0.3)) for _ in range(20)]
+    filler = os.path.join(disk, 'filler')
+    with open(filler, 'wb') as file:
+        try:
+            while True:
+                file.write(b'x' * 65536)
+                file.flush()
+        except OSError:
+            pass
+    refused = 0
+    for _ in range(200):
+        done = server.cli('run', '--detach', *job_args(t, server, 0), check=None)
+        if done.returncode == 0:
+            numbers.append(done.stdout.decode().strip())
+        else:
+            refused += 1
+            assert b'disk is full' in done.stderr or b'no space' in done.stderr.lower(), done.stderr
+            break
+    assert refused, 'a full disk took 200 jobs'
+    server.kill()
+    os.unlink(filler)
+    server.start()
+    numbers += [server.submit(*job_args(t, server, 0)) for _ in range(5)]
+    check_all(t, server, numbers)
+
+
+def test_a_full_disk_empties_while_up(t):
+    """The server stays up over the full disk, and takes jobs again without a restart."""
+    if os.geteuid() != 0:
+        raise Skip('needs root to mount a small tmpfs')
+    disk = os.path.join(t.dir, 'disk')
+    os.mkdir(disk)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=6m,mode=755', 'tmpfs', disk], check=True)
+    t.cleanups.append(lambda: subprocess.run(['umount', '-l', disk], check=False))
+    server = t.serve(data=os.path.join(disk, 'data'))
+    numbers = [server.submit(*job_args(t, server, 1)) for _ in range(12)]
+    filler = os.path.join(disk, 'filler')
+    with open(filler, 'wb') as file:
+        try:
+            while True:
+                file.write(b'x' * 65536)
+                file.flush()
+        except OSError:
+            pass
+    time.sleep(2.5)  # jobs end while there is no room to write it down
+    os.unlink(filler)
+    wait_for('jobs to be taken again',
+             lambda: server.cli('run', '--detach', '--', 'true', check=None).returncode == 0, 30, every=0.2)
+    check_all(t, server, numbers)
+
+
+def test_a_read_only_folder(t):
+    """A folder that cannot be written to is refused at the start, in one line."""
+    if os.geteuid() != 0:
+        raise Skip('needs root to mount read-only')
+    disk = os.path.join(t.dir, 'disk')
+    os.mkdir(disk)
+    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=8m,mode=755', 'tmpfs', disk], check=True)
+    t.cleanups.append(lambda: subprocess.run(['umount', '-l', disk], check=False))
+    server = t.serve(data=os.path.join(disk, 'data'))
+    numbers = [server.submit(*job_args(t, server, 0)) for _ in range(3)]
+    check_all(t, server, numbers)
+    server.stop()
+    subprocess.run(['mount', '-o', 'remount,ro', disk], check=True)
+    done = subprocess.run([weirlib.WEIR, 'up', '--data', server.data, '--simulate', '8xH100'], capture_output=True, timeout=20)
+    assert done.returncode == 3, (done.returncode, done.stderr)
+    assert done.stderr.decode().count('\n') == 1, done.stderr
+    subprocess.run(['mount', '-o', 'remount,rw', disk], check=True)
+    server.start()
+    assert set(numbers) <= set(server.jobs())
+
+
+def test_the_clock_jumps(t):
+    """An hour forwards and back: nothing is stopped early or twice, and durations stay right."""
+    skew = os.path.join(weirlib.BUILD, 'tests/e2e/libskew.so')
+    if not os.path.exists(skew):
+        raise Skip('libskew.so was not built')
+    offset = os.path.join(t.dir, 'offset')
+
+    def jump(seconds):
+        with open(offset + '.new', 'w', encoding='utf-8') as file:
+            file.write(str(seconds))
+        os.rename(offset + '.new', offset)
+
+    jump(0)
+    server = t.serve(env={'LD_PRELOAD': skew, 'SKEW_FILE': offset})
+    plain = {'LD_PRELOAD': ''}
+    limited = server.submit('--time', '30m', *job_args(t, server, 3), env=plain)
+    numbers = [limited]
+    server.wait_state(limited, 'running')
+    for seconds in (3600, -3600, 0):
+        jump(seconds)
+        numbers += [server.submit(*job_args(t, server, 0.1), env=plain) for _ in range(3)]
+        for number in numbers[1:]:
+            server.wait_ended(number)
+        if seconds == 3600:
+            server.kill()
+            server.start()
+    check_all(t, server, numbers)
+
+
+def test_ten_thousand_queued(t):
+    """A long queue: all of it is there, in order, over a kill; the answer stays quick."""
+    server = t.serve('--simulate', '2xH100')
+    n = 10000
+    holder = [server.submit('--gpus', '2', '--name', 'holder', '--', 'sleep', '1000')]
+    # One array of ten thousand would be one workload: these are as many submissions, a thousand to a request.
+    doc = 'apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {{name: many-{}}}\nspec: {{command: ["true"]}}\n'
+    for first in range(0, n, 1000):
+        text = '---\n'.join(doc.format(i) for i in range(first, first + 1000))
+        server.cli('apply', '-f', '-', input=text.encode(), stdin=None)
+    assert len(server.jobs()) == n + 1
+    began = time.monotonic()
+    server.submit('--', 'true')
+    assert time.monotonic() - began < 5
+    server.kill()
+    server.start()
+    jobs = server.jobs()
+    assert len(jobs) == n + 2
+    assert sum(job['state'] == 'queued' for job in jobs.values()) == n + 1
+    server.cli('cancel', holder[0])
+    wait_for('the first hundred to end', lambda: sum(job['state'] == 'succeeded' for job in server.jobs().values()) >= 100, 60, every=0.5)
+
+
+def test_two_servers_on_one_folder(t):
+    server = t.serve()
+    done = subprocess.run([weirlib.WEIR, 'up', '--data', server.data, '--simulate', '8xH100'], capture_output=True, timeout=20)
+    assert done.returncode == 3, (done.returncode, done.stderr)
+    assert str(server.process.pid) in done.stderr.decode(), done.stderr
+    server.submit('--', 'true')
+
+
+def test_a_damaged_store(t):
+    server = t.serve()
+    server.submit('--', 'true')
+    server.stop()
+    path = os.path.join(server.data, 'weir.db')
+    with open(path, 'r+b') as file:
+        file.seek(0)
+        file.write(b'not a database any more')
+    done = subprocess.run([weirlib.WEIR, 'up', '--data', server.data, '--simulate', '8xH100'], capture_output=True, timeout=20)
+    text = done.stderr.decode()
+    assert done.returncode == 3 and text.count('\n') == 1 and 'weir.db' in text, (done.returncode, text)
+    with open(path, 'rb') as file:
+        assert file.read(23) == b'not a database any more', 'the damaged file was touched'
+
+
+if __name__ == '__main__':
+    weirlib.main(globals())

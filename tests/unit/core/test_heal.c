@@ -1,0 +1,386 @@
+#include "build_world.h"
+
+static void one_node(struct bench *b)
+{
+    bench_init(b);
+    add_node(b, (struct node_spec){.name = "n1", .gpus = 8});
+    add_queue(b, (struct queue_spec){.name = "q"});
+}
+
+static void starts(struct bench *b, struct job_spec spec)
+{
+    spec.queue = "q";
+    spec.gpus = 1;
+    add_job(b, spec);
+    tick(b);
+    run_started(b);
+}
+
+/* How one attempt ends, and what follows. */
+struct ending {
+    enum weir_end end;
+    int32_t status;
+    struct job_spec spec;
+    const char *state;
+    enum weir_cause cause;
+    uint32_t n_failures;
+    int64_t wait_ms; /* until the next attempt */
+};
+
+static void settles_by_itself(void **state)
+{
+    static const struct ending endings[] = {
+        {WEIR_END_EXITED, 0, {0}, "D", WEIR_CAUSE_EXITED, 0, 0},
+        {WEIR_END_EXITED, 3, {0}, "F", WEIR_CAUSE_EXITED, 0, 0},
+        {WEIR_END_EXITED, 3, {.retries = 1}, "Q", WEIR_CAUSE_RETRIED, 1, 1000},
+        {WEIR_END_EXITED, 3, {.retries = 1, .retry_on = 3}, "Q", WEIR_CAUSE_RETRIED, 1, 1000},
+        {WEIR_END_EXITED, 4, {.retries = 1, .retry_on = 3}, "F", WEIR_CAUSE_EXITED, 0, 0},
+        {WEIR_END_TIME_LIMIT, 0, {.retries = 1}, "F", WEIR_CAUSE_TIME_LIMIT, 0, 0},
+        {WEIR_END_OUT_OF_MEMORY, 137, {0}, "F", WEIR_CAUSE_OUT_OF_MEMORY, 0, 0},
+        {WEIR_END_OUT_OF_MEMORY,
+         0,
+         {.retries = 1, .retry_on = 137},
+         "Q",
+         WEIR_CAUSE_RETRIED,
+         1,
+         1000},
+        {WEIR_END_LOST, 0, {0}, "L", WEIR_CAUSE_LOST, 0, 0},
+        {WEIR_END_LOST, 0, {.retries = 1}, "Q", WEIR_CAUSE_RETRIED, 1, 1000},
+        {WEIR_END_NOT_STARTED, 0, {0}, "Q", WEIR_CAUSE_NOT_STARTED, 0, 2000},
+        {WEIR_END_STOPPED, 143, {0}, "F", WEIR_CAUSE_EXITED, 0, 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+        const struct ending *e = &endings[i];
+        struct job_spec spec = e->spec;
+        struct bench b;
+
+        one_node(&b);
+        spec.name = "j";
+        starts(&b, spec);
+        end_task(&b, "j", 0, e->end, e->status);
+        tick(&b);
+        print_message("ending %zu\n", i);
+        assert_int_equal(action_on(&b, "j", 0)->kind, WEIR_ACTION_SETTLE);
+        assert_int_equal(action_on(&b, "j", 0)->cause, e->cause);
+        assert_string_equal(states(&b, "j"), e->state);
+        assert_int_equal(task_of(&b, "j", 0)->n_failures, e->n_failures);
+        assert_string_equal(gpus_of(&b, "j", 0), "");
+        if (e->state[0] == 'Q') {
+            assert_int_equal(task_of(&b, "j", 0)->not_before_wall_ms, b.now.wall_ms + e->wait_ms);
+            assert_int_equal(b.plan.wake_wall_ms, b.now.wall_ms + e->wait_ms);
+        }
+        tick(&b);
+        assert_int_equal(b.plan.n_actions, 0);
+        b.now.wall_ms += e->wait_ms;
+        tick(&b);
+        assert_int_equal(b.plan.n_actions, e->state[0] == 'Q');
+        bench_finish(&b);
+    }
+}
+
+static void retries_until_none_is_left(void **state)
+{
+    static const int64_t waits[] = {1000, 2000, 4000};
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "j", .retries = 3});
+    for (int i = 0; i < 3; i++) {
+        end_task(&b, "j", 0, WEIR_END_EXITED, 1);
+        tick(&b);
+        assert_string_equal(states(&b, "j"), "Q");
+        assert_int_equal(task_of(&b, "j", 0)->not_before_wall_ms - b.now.wall_ms, waits[i]);
+        b.now.wall_ms += waits[i];
+        tick(&b);
+        run_started(&b);
+        assert_string_equal(states(&b, "j"), "R");
+    }
+    end_task(&b, "j", 0, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "F");
+    bench_finish(&b);
+}
+
+static void caps_the_backoff(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "j", .retries = 1000});
+    weir_edit_task(b.edit, task_at(&b, "j", 0))->n_failures = 900;
+    end_task(&b, "j", 0, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_int_equal(task_of(&b, "j", 0)->not_before_wall_ms - b.now.wall_ms,
+                     b.policy.backoff_max_ms);
+    bench_finish(&b);
+}
+
+static void cancel(struct bench *b, const char *job)
+{
+    weir_edit_workload(b->edit, job_at(b, job))->cancelled = 1;
+}
+
+static void cancels(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "j", .tasks = 10, .array = true, .retries = 5});
+    assert_string_equal(states(&b, "j"), "RRRRRRRRQQ");
+    end_task(&b, "j", 0, WEIR_END_EXITED, 0);
+    end_task(&b, "j", 1, WEIR_END_EXITED, 1);
+    cancel(&b, "j");
+    tick(&b);
+    /* What ended by itself has its own end; no retries. */
+    assert_string_equal(states(&b, "j"), "DFXXXXXXCC");
+    assert_int_equal(action_on(&b, "j", 2)->kind, WEIR_ACTION_STOP);
+    assert_int_equal(task_of(&b, "j", 2)->stop_cause, WEIR_CAUSE_CANCELLED);
+    tick(&b);
+    assert_int_equal(b.plan.n_actions, 0); /* asked once */
+    end_task(&b, "j", 2, WEIR_END_EXITED, 0);
+    end_task(&b, "j", 3, WEIR_END_STOPPED, 143);
+    end_task(&b, "j", 4, WEIR_END_LOST, 0);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "DFCCCXXXCC");
+    bench_finish(&b);
+}
+
+static void empties_nodes_that_drain(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    add_node(&b, (struct node_spec){.name = "n2", .gpus = 8});
+    starts(&b, (struct job_spec){.name = "j"});
+    weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_DRAINING;
+    tick(&b);
+    assert_int_equal(action_on(&b, "j", 0)->kind, WEIR_ACTION_EVICT);
+    assert_int_equal(action_on(&b, "j", 0)->cause, WEIR_CAUSE_DRAINED);
+    end_task(&b, "j", 0, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "Q");
+    assert_int_equal(task_of(&b, "j", 0)->n_failures, 0);
+    tick(&b);
+    assert_string_equal(node_of(&b, "j", 0), "n2");
+    bench_finish(&b);
+}
+
+static void stops_at_the_run_limit(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    add_queue(&b, (struct queue_spec){.name = "above", .run_limit_ms = 60000});
+    add_queue(&b, (struct queue_spec){.name = "q", .parent = "above"});
+    starts(&b, (struct job_spec){.name = "j", .retries = 1});
+    b.now.mono_ms += 59999;
+    b.now.wall_ms += 59999;
+    tick(&b);
+    assert_int_equal(b.plan.n_actions, 0);
+    assert_int_equal(b.plan.wake_wall_ms, b.now.wall_ms + 1);
+    b.now.mono_ms++;
+    tick(&b);
+    assert_int_equal(action_on(&b, "j", 0)->cause, WEIR_CAUSE_RUN_LIMIT);
+    end_task(&b, "j", 0, WEIR_END_STOPPED, 143);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "F");
+    bench_finish(&b);
+}
+
+static void stops_the_gang_of_a_member_that_failed(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "g", .tasks = 4});
+    end_task(&b, "g", 0, WEIR_END_EXITED, 0);
+    end_task(&b, "g", 1, WEIR_END_EXITED, 7);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "DFXX");
+    assert_int_equal(action_on(&b, "g", 2)->kind, WEIR_ACTION_STOP);
+    assert_int_equal(action_on(&b, "g", 2)->cause, WEIR_CAUSE_GANG_BROKEN);
+    end_task(&b, "g", 2, WEIR_END_STOPPED, 143);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "DFCX");
+    end_task(&b, "g", 3, WEIR_END_EXITED, 9);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "DFCC");
+    bench_finish(&b);
+}
+
+static void retries_a_gang_as_a_whole(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "g", .tasks = 4, .retries = 1});
+    end_task(&b, "g", 0, WEIR_END_EXITED, 0);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "DRRR");
+    end_task(&b, "g", 1, WEIR_END_EXITED, 7);
+    end_task(&b, "g", 2, WEIR_END_LOST, 0);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "DQQX");
+    assert_int_equal(action_on(&b, "g", 3)->kind, WEIR_ACTION_EVICT);
+    assert_int_equal(weir_world_workload(weir_edit_view(b.edit), job_at(&b, "g"))->n_failures, 1);
+    /* Nothing of it starts before all of it is gone, back-off or not. */
+    b.now.wall_ms += 5000;
+    tick(&b);
+    assert_int_equal(b.plan.n_actions, 0);
+    end_task(&b, "g", 3, WEIR_END_STOPPED, 143);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "QQQQ"); /* also the one that had succeeded */
+    assert_true(b.plan.wake_wall_ms <= b.now.wall_ms);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "SSSS");
+    run_started(&b);
+    end_task(&b, "g", 3, WEIR_END_LOST, 0);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "XXXL");
+    bench_finish(&b);
+}
+
+static void restarts_a_gang_that_ends_at_once(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "g", .tasks = 3, .retries = 1});
+    end_task(&b, "g", 0, WEIR_END_EXITED, 0);
+    end_task(&b, "g", 1, WEIR_END_EXITED, 1);
+    end_task(&b, "g", 2, WEIR_END_NOT_STARTED, 0);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "QQQ");
+    assert_int_equal(b.plan.n_actions, 3);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "QQQ");
+    /* The longest back-off of a member holds for all. */
+    b.now.wall_ms += 1999;
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "QQQ");
+    b.now.wall_ms += 1;
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "SSS");
+    bench_finish(&b);
+}
+
+static void lets_a_gang_go_on_above_its_minimum(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "g", .tasks = 4, .min = 2, .retries = 1});
+    tick(&b);
+    run_started(&b);
+    assert_string_equal(states(&b, "g"), "RRRR");
+    end_task(&b, "g", 0, WEIR_END_EXITED, 1);
+    end_task(&b, "g", 1, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "QFRR"); /* one retry for both */
+    b.now.wall_ms += 1000;
+    tick(&b);
+    run_started(&b);
+    assert_string_equal(states(&b, "g"), "RFRR");
+    end_task(&b, "g", 0, WEIR_END_EXITED, 0);
+    end_task(&b, "g", 2, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "DFFR"); /* one runs, one has succeeded */
+    end_task(&b, "g", 3, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "DFFF");
+    bench_finish(&b);
+}
+
+static void ends_a_gang_below_its_minimum_with_all_that_waits(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 2});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    starts(&b, (struct job_spec){.name = "g", .tasks = 4, .min = 2});
+    assert_string_equal(states(&b, "g"), "RRQQ");
+    end_task(&b, "g", 0, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "FXCC");
+    end_task(&b, "g", 1, WEIR_END_STOPPED, 143);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "FCCC");
+    bench_finish(&b);
+}
+
+static void takes_a_drained_member_with_its_gang(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    add_node(&b, (struct node_spec){.name = "n2", .gpus = 8});
+    add_node(&b, (struct node_spec){.name = "n3", .gpus = 8});
+    add_job(&b, (struct job_spec){.name = "g", .queue = "q", .tasks = 2, .gpus = 8});
+    tick(&b);
+    run_started(&b);
+    weir_edit_node(b.edit, node_at(&b, "n2"))->phase = WEIR_NODE_DRAINING;
+    tick(&b);
+    assert_int_equal(action_on(&b, "g", 0)->cause, WEIR_CAUSE_GANG_BROKEN);
+    assert_int_equal(action_on(&b, "g", 1)->cause, WEIR_CAUSE_DRAINED);
+    settle(&b, 5);
+    assert_string_equal(states(&b, "g"), "RR");
+    assert_string_equal(node_of(&b, "g", 0), "n1");
+    assert_string_equal(node_of(&b, "g", 1), "n3");
+    bench_finish(&b);
+}
+
+static void cancels_a_gang(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "g", .tasks = 3, .retries = 3});
+    add_job(&b, (struct job_spec){.name = "waiting", .queue = "q", .tasks = 3, .gpus = 3});
+    cancel(&b, "g");
+    cancel(&b, "waiting");
+    end_task(&b, "g", 0, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "FXX");
+    assert_string_equal(states(&b, "waiting"), "CCC");
+    end_stopping(&b);
+    tick(&b);
+    assert_string_equal(states(&b, "g"), "FCC");
+    bench_finish(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(settles_by_itself),
+        cmocka_unit_test(retries_until_none_is_left),
+        cmocka_unit_test(caps_the_backoff),
+        cmocka_unit_test(cancels),
+        cmocka_unit_test(empties_nodes_that_drain),
+        cmocka_unit_test(stops_at_the_run_limit),
+        cmocka_unit_test(stops_the_gang_of_a_member_that_failed),
+        cmocka_unit_test(retries_a_gang_as_a_whole),
+        cmocka_unit_test(restarts_a_gang_that_ends_at_once),
+        cmocka_unit_test(lets_a_gang_go_on_above_its_minimum),
+        cmocka_unit_test(ends_a_gang_below_its_minimum_with_all_that_waits),
+        cmocka_unit_test(takes_a_drained_member_with_its_gang),
+        cmocka_unit_test(cancels_a_gang),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,387 @@
+/* The adapter, on the simulated driver and on drivers that are odd (odd_nvml.c). */
+#include "edge/nvml/nvml.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/units.h"
+#include "edge/nvml/sim_fleet.h"
+#include "edge/nvml/sim_install.h"
+
+#include "temp_dir.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static struct weir_arena arena = WEIR_ARENA_INIT;
+static struct weir_sim_fleet *fleet;
+static struct weir_nvml *nvml;
+static struct weir_nvml_device *devices;
+static struct weir_nvml_process *processes;
+static uint32_t n;
+
+static void open_sim(const char *spec)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (weir_sim_install(temp_dir, weir_str(spec), 1, &fleet, &err) < 0)
+        fail_msg("install '%s': %s", spec, err.text);
+    if (nvml == NULL && weir_nvml_open(temp_path(WEIR_SIM_LIBRARY_PATH), &nvml, &err) < 0)
+        fail_msg("open: %s", err.text);
+}
+
+/* The odd libraries lie beside this program. */
+static const char *odd_path(const char *variant)
+{
+    static char path[PATH_MAX + 64];
+    char self[PATH_MAX];
+    ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    assert_true(len > 0);
+    self[len] = '\0';
+    *strrchr(self, '/') = '\0';
+    snprintf(path, sizeof(path), "%s/libodd-nvml-%s.so", self, variant);
+    return path;
+}
+
+static void open_odd(const char *variant)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (weir_nvml_open(odd_path(variant), &nvml, &err) < 0)
+        fail_msg("open %s: %s", variant, err.text);
+}
+
+static int set_up(void **state)
+{
+    return temp_dir_make(state);
+}
+
+static int tear_down(void **state)
+{
+    nvml = weir_nvml_close(nvml);
+    fleet = weir_sim_fleet_close(fleet);
+    weir_arena_finish(&arena);
+    return temp_dir_remove(state);
+}
+
+static void list(void)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (weir_nvml_list(nvml, &arena, &devices, &n, &err) < 0)
+        fail_msg("list: %s", err.text);
+}
+
+static void list_processes(const char *uuid)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (weir_nvml_processes(nvml, uuid, &arena, &processes, &n, &err) < 0)
+        fail_msg("processes of %s: %s", uuid, err.text);
+}
+
+static void lists_a_simulated_fleet(void **state)
+{
+    (void)state;
+    open_sim("2x2xH100+L40S");
+    assert_true(weir_nvml_is_simulated(nvml));
+    assert_string_equal(weir_nvml_driver_version(nvml), "570.133.20");
+    assert_int_equal(weir_sim_fleet_set_process(fleet, 3, 1, 5 * WEIR_GIB, NULL), 0);
+    list();
+    assert_int_equal(n, 5);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct weir_sim_facts *facts = weir_sim_fleet_facts(fleet, i);
+
+        assert_int_equal(devices[i].index, i);
+        assert_int_equal(devices[i].state, WEIR_NVML_STATE_READY);
+        assert_string_equal(devices[i].uuid, facts->uuid);
+        assert_string_equal(devices[i].name, facts->name);
+        assert_string_equal(devices[i].serial, facts->serial);
+        assert_int_equal(devices[i].memory_total_bytes, facts->memory_total_bytes);
+        assert_int_equal(devices[i].memory_reserved_bytes, facts->memory_reserved_bytes);
+        assert_int_equal(devices[i].memory_used_bytes, i == 3 ? 5 * WEIR_GIB : 0);
+        assert_int_equal(devices[i].minor, i);
+    }
+    assert_string_equal(devices[0].node, "sim-1");
+    assert_string_equal(devices[4].node, "sim-3");
+    assert_string_equal(devices[3].pci_bus_id, "0001:0b:00.0");
+    assert_int_equal(devices[3].pci_id, 0x10de2330);
+    assert_int_equal(devices[4].cc_major, 8);
+    assert_int_equal(devices[4].cc_minor, 9);
+    assert_int_equal(devices[0].valid, (WEIR_NVML_VALID_MEMORY_USED << 1) - 1);
+    assert_int_equal(devices[4].valid,
+                     ((WEIR_NVML_VALID_MEMORY_USED << 1) - 1) & ~WEIR_NVML_VALID_MIG_MODE);
+    assert_false(devices[0].mig_enabled);
+}
+
+static void lists_processes_once_each(void **state)
+{
+    struct weir_sim_state load;
+
+    (void)state;
+    open_sim("2xH100");
+    list();
+    list_processes(devices[0].uuid);
+    assert_int_equal(n, 0);
+    weir_sim_fleet_read(fleet, 0, &load);
+    load.n_processes = WEIR_SIM_PROCESSES_MAX;
+    for (uint32_t i = 0; i < load.n_processes; i++)
+        load.processes[i] =
+            (struct weir_sim_process){1000 - i, i % 2 == 0 ? WEIR_SIM_COMPUTE : WEIR_SIM_GRAPHICS,
+                                      i, 0, 0};
+    assert_int_equal(weir_sim_fleet_write(fleet, 0, &load, NULL), 0);
+    list_processes(devices[0].uuid);
+    assert_int_equal(n, WEIR_SIM_PROCESSES_MAX);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(processes[i].pid, 1001 - WEIR_SIM_PROCESSES_MAX + i);
+        assert_true(processes[i].used_valid);
+        assert_int_equal(processes[i].used_bytes, 1000 - processes[i].pid);
+        assert_int_equal(processes[i].kinds, processes[i].used_bytes % 2 == 0
+                                                 ? WEIR_NVML_PROCESS_COMPUTE
+                                                 : WEIR_NVML_PROCESS_GRAPHICS);
+        assert_int_equal(processes[i].gpu_instance, WEIR_NVML_NO_INSTANCE);
+    }
+    list_processes(devices[1].uuid);
+    assert_int_equal(n, 0);
+}
+
+static void says_when_a_device_is_not_there(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    open_sim("H100");
+    assert_int_equal(weir_nvml_processes(nvml, "GPU-none", &arena, &processes, &n, &err),
+                     WEIR_E_NOT_FOUND);
+    assert_string_equal(err.text, "no GPU 'GPU-none'");
+}
+
+static void set_health(uint32_t index, uint32_t health)
+{
+    struct weir_sim_state load;
+
+    weir_sim_fleet_read(fleet, index, &load);
+    load.health = health;
+    assert_int_equal(weir_sim_fleet_write(fleet, index, &load, NULL), 0);
+}
+
+static void a_lost_gpu_keeps_its_identity(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    char uuid[WEIR_NVML_UUID_BYTES];
+
+    (void)state;
+    open_sim("3xH100");
+    set_health(2, WEIR_SIM_LOST);
+    list();
+    assert_int_equal(n, 3);
+    assert_int_equal(devices[2].state, WEIR_NVML_STATE_LOST);
+    assert_int_equal(devices[2].valid, 0);
+    assert_string_equal(devices[2].uuid, "");
+
+    assert_int_equal(devices[1].state, WEIR_NVML_STATE_READY);
+    memcpy(uuid, devices[1].uuid, sizeof(uuid));
+    set_health(1, WEIR_SIM_LOST);
+    list();
+    assert_int_equal(devices[0].state, WEIR_NVML_STATE_READY);
+    assert_int_equal(devices[1].state, WEIR_NVML_STATE_LOST);
+    assert_int_equal(devices[1].result, WEIR_NVML_GPU_IS_LOST);
+    assert_string_equal(devices[1].uuid, uuid);
+    assert_string_equal(devices[1].node, "sim-1");
+    assert_true(devices[1].valid & WEIR_NVML_VALID_UUID);
+    assert_true(devices[1].valid & WEIR_NVML_VALID_MEMORY_TOTAL);
+    assert_false(devices[1].valid & WEIR_NVML_VALID_MEMORY_USED);
+    assert_int_equal(weir_nvml_processes(nvml, uuid, &arena, &processes, &n, &err),
+                     WEIR_E_UNAVAILABLE);
+    assert_non_null(strstr(err.text, "GPU is lost"));
+
+    set_health(1, WEIR_SIM_OK);
+    list();
+    assert_int_equal(devices[1].state, WEIR_NVML_STATE_READY);
+    assert_true(devices[1].valid & WEIR_NVML_VALID_MEMORY_USED);
+}
+
+static void goes_on_after_the_driver_was_reloaded(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    open_sim("3xH100");
+    list();
+    assert_int_equal(n, 3);
+    fleet = weir_sim_fleet_close(fleet);
+    open_sim("2xH200");
+    assert_int_equal(weir_nvml_processes(nvml, devices[0].uuid, &arena, &processes, &n, &err),
+                     WEIR_E_UNAVAILABLE);
+    list();
+    assert_int_equal(n, 2);
+    assert_string_equal(devices[0].name, "NVIDIA H200");
+
+    /* Gone for good: an error each time, until it is back. */
+    fleet = weir_sim_fleet_close(fleet);
+    open_sim("H100");
+    fleet = weir_sim_fleet_close(fleet);
+    assert_int_equal(rename(temp_path(WEIR_SIM_FLEET_PATH), temp_path("away")), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(weir_nvml_list(nvml, &arena, &devices, &n, &err), WEIR_E_UNAVAILABLE);
+        assert_non_null(strstr(err.text, "Driver Not Loaded"));
+        assert_non_null(strstr(err.hint, "modprobe"));
+    }
+    assert_int_equal(weir_nvml_processes(nvml, "GPU-1", &arena, &processes, &n, &err),
+                     WEIR_E_UNAVAILABLE);
+    assert_int_equal(rename(temp_path("away"), temp_path(WEIR_SIM_FLEET_PATH)), 0);
+    list();
+    assert_int_equal(n, 1);
+}
+
+static void refuses_what_is_no_driver(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(weir_nvml_open(temp_path("none.so"), &nvml, &err), WEIR_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "none.so"));
+    assert_non_null(strstr(err.hint, "simulated fleet"));
+    assert_int_equal(weir_nvml_open(odd_path("foreign"), &nvml, &err), WEIR_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "lacks nvmlInit_v2"));
+    assert_int_equal(weir_nvml_open(odd_path("unloaded"), &nvml, &err), WEIR_E_UNAVAILABLE);
+    assert_non_null(strstr(err.hint, "modprobe"));
+    assert_int_equal(weir_nvml_open(odd_path("unloaded"), &nvml, NULL), WEIR_E_UNAVAILABLE);
+    assert_null(nvml);
+}
+
+static void a_driver_without_gpus_lists_none(void **state)
+{
+    (void)state;
+    open_odd("empty");
+    assert_false(weir_nvml_is_simulated(nvml));
+    assert_string_equal(weir_nvml_driver_version(nvml), "");
+    list();
+    assert_int_equal(n, 0);
+}
+
+static void takes_the_oldest_forms(void **state)
+{
+    (void)state;
+    open_odd("old");
+    list();
+    assert_int_equal(n, 1);
+    assert_int_equal(devices[0].valid, WEIR_NVML_VALID_UUID | WEIR_NVML_VALID_PCI |
+                                           WEIR_NVML_VALID_MEMORY_TOTAL |
+                                           WEIR_NVML_VALID_MEMORY_USED);
+    assert_string_equal(devices[0].uuid, "GPU-1");
+    assert_string_equal(devices[0].node, "");
+    assert_string_equal(devices[0].pci_bus_id, "0001:65:02.0");
+    assert_int_equal(devices[0].pci_id, 0x10de1eb8);
+    assert_int_equal(devices[0].memory_total_bytes, 16000);
+    assert_int_equal(devices[0].memory_used_bytes, 4000);
+    list_processes("GPU-1");
+    assert_int_equal(n, 2);
+    assert_int_equal(processes[0].pid, 11);
+    assert_int_equal(processes[0].used_bytes, 1100);
+    assert_int_equal(processes[1].pid, 12);
+    assert_int_equal(processes[1].used_bytes, 1300);
+    assert_int_equal(processes[1].kinds, WEIR_NVML_PROCESS_COMPUTE | WEIR_NVML_PROCESS_GRAPHICS);
+    assert_int_equal(processes[1].gpu_instance, WEIR_NVML_NO_INSTANCE);
+}
+
+static void asks_again_while_the_list_grows(void **state)
+{
+    (void)state;
+    open_odd("middle");
+    list();
+    assert_false(devices[0].valid & WEIR_NVML_VALID_MEMORY_RESERVED);
+    list_processes("GPU-1");
+    assert_int_equal(n, 70);
+    for (uint32_t i = 0; i < n; i++) {
+        assert_int_equal(processes[i].pid, 1000 - 69 + i);
+        assert_int_equal(processes[i].used_bytes, 69 - i);
+        assert_int_equal(processes[i].gpu_instance, 3);
+        assert_int_equal(processes[i].compute_instance, 4);
+    }
+}
+
+static void avoids_the_wide_records_of_driver_535(void **state)
+{
+    (void)state;
+    open_odd("wide");
+    list_processes("GPU-1");
+    assert_int_equal(n, 2);
+    assert_int_equal(processes[0].pid, 21);
+    assert_int_equal(processes[1].pid, 22);
+    assert_int_equal(processes[1].used_bytes, 2200);
+}
+
+static void survives_a_strange_driver(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    open_odd("strange");
+    assert_int_equal(strlen(weir_nvml_driver_version(nvml)), WEIR_NVML_VERSION_BYTES - 1);
+    list();
+    assert_int_equal(strlen(devices[0].name), WEIR_NVML_NAME_BYTES - 1);
+    assert_string_equal(devices[0].serial, "");
+    assert_false(devices[0].valid & WEIR_NVML_VALID_SERIAL);
+    assert_int_equal(devices[0].memory_total_bytes, 16000);
+    list_processes("GPU-1");
+    assert_int_equal(n, 1);
+    assert_int_equal(processes[0].pid, 31);
+    assert_false(processes[0].used_valid);
+    assert_int_equal(processes[0].used_bytes, 0);
+    assert_int_equal(weir_nvml_processes(nvml, "nonsense", &arena, &processes, &n, &err),
+                     WEIR_E_NOT_FOUND);
+}
+
+static void sees_a_gpu_go_between_two_questions(void **state)
+{
+    (void)state;
+    open_odd("dying");
+    list();
+    assert_int_equal(n, 1);
+    assert_int_equal(devices[0].state, WEIR_NVML_STATE_LOST);
+    assert_string_equal(devices[0].uuid, "GPU-1");
+    assert_int_equal(devices[0].valid, WEIR_NVML_VALID_UUID);
+}
+
+static void says_when_the_driver_lists_no_processes(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    open_odd("plain");
+    list();
+    assert_int_equal(devices[0].valid, WEIR_NVML_VALID_UUID);
+    assert_int_equal(weir_nvml_processes(nvml, "GPU-1", &arena, &processes, &n, &err),
+                     WEIR_E_UNSUPPORTED);
+    assert_non_null(strstr(err.text, "list processes"));
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(lists_a_simulated_fleet),
+        TEST(lists_processes_once_each),
+        TEST(says_when_a_device_is_not_there),
+        TEST(a_lost_gpu_keeps_its_identity),
+        TEST(goes_on_after_the_driver_was_reloaded),
+        TEST(refuses_what_is_no_driver),
+        TEST(a_driver_without_gpus_lists_none),
+        TEST(takes_the_oldest_forms),
+        TEST(asks_again_while_the_list_grows),
+        TEST(avoids_the_wide_records_of_driver_535),
+        TEST(survives_a_strange_driver),
+        TEST(sees_a_gpu_go_between_two_questions),
+        TEST(says_when_the_driver_lists_no_processes),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

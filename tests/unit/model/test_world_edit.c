@@ -1,0 +1,921 @@
+/* The writer of worlds against a plain model that has no sums, no lists and no versions: what the
+ * writer keeps is computed from the model after every step of a random history. */
+#include "base/err.h"
+#include "model/world_check.h"
+#include "model/world_edit.h"
+#include "world_history.h"
+#include "world_same.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <malloc.h>
+#include <pthread.h>
+
+static uint64_t seed_of_run(void)
+{
+    const char *text = getenv("WEIR_SEED");
+
+    return text != NULL ? strtoull(text, NULL, 10) : 1;
+}
+
+/* ---- the model ---- */
+
+enum { MODEL_ROWS = 4096, MODEL_TASKS = 12 };
+
+struct model_task {
+    uint32_t index;
+    uint32_t shape;
+    uint32_t state;
+    uint32_t node;
+    uint32_t attempt;
+    uint32_t n_grants;
+    struct weir_grant grants[HISTORY_GRANTS_MAX];
+};
+
+struct model_row {
+    bool live;
+    struct weir_key key;
+    uint32_t
+        above; /* node of a device, parent of a queue, queue of a workload, table of the rest */
+    uint32_t parent;
+    uint32_t n_tasks;
+    struct model_task tasks[MODEL_TASKS];
+};
+
+enum model_kind { MODEL_NODES, MODEL_DEVICES, MODEL_QUEUES, MODEL_WORKLOADS, MODEL_KINDS };
+
+static const enum weir_table_id table_of_kind[MODEL_KINDS] = {WEIR_TABLE_NODES, WEIR_TABLE_DEVICES,
+                                                              WEIR_TABLE_QUEUES,
+                                                              WEIR_TABLE_WORKLOADS};
+
+struct model {
+    struct model_row rows[MODEL_KINDS][MODEL_ROWS];
+};
+
+#define EACH(model, kind, at)                                                                      \
+    for (uint32_t at = 0; at < MODEL_ROWS; at++)                                                   \
+        if ((model)->rows[kind][at].live)
+
+static bool any_above(const struct model *m, enum model_kind kind, uint32_t above)
+{
+    EACH(m, kind, i)
+    if (m->rows[kind][i].above == above)
+        return true;
+    return false;
+}
+
+static bool holds(uint32_t state)
+{
+    return state == WEIR_TASK_STARTING || state == WEIR_TASK_RUNNING || state == WEIR_TASK_STOPPING;
+}
+
+static struct model_task *find_task(struct model *m, uint32_t index)
+{
+    EACH(m, MODEL_WORKLOADS, i)
+    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++)
+        if (m->rows[MODEL_WORKLOADS][i].tasks[t].index == index)
+            return &m->rows[MODEL_WORKLOADS][i].tasks[t];
+    fail_msg("the writer knows task %u, the model does not", index);
+    return NULL;
+}
+
+static bool node_is_used(const struct model *m, uint32_t node)
+{
+    if (any_above(m, MODEL_DEVICES, node))
+        return true;
+    EACH(m, MODEL_WORKLOADS, i)
+    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++)
+        if (holds(m->rows[MODEL_WORKLOADS][i].tasks[t].state) &&
+            m->rows[MODEL_WORKLOADS][i].tasks[t].node == node)
+            return true;
+    return false;
+}
+
+static bool device_is_used(const struct model *m, uint32_t device)
+{
+    EACH(m, MODEL_DEVICES, i)
+    if (m->rows[MODEL_DEVICES][i].parent == device)
+        return true;
+    EACH(m, MODEL_WORKLOADS, i)
+    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++)
+        for (uint32_t g = 0; g < m->rows[MODEL_WORKLOADS][i].tasks[t].n_grants; g++)
+            if (m->rows[MODEL_WORKLOADS][i].tasks[t].grants[g].device == device)
+                return true;
+    return false;
+}
+
+static bool is_below(const struct model *m, uint32_t queue, uint32_t above)
+{
+    while (queue != WEIR_NONE && queue != above)
+        queue = m->rows[MODEL_QUEUES][queue].above;
+    return queue == above;
+}
+
+static bool may_become(uint32_t from, uint32_t to)
+{
+    if (from == WEIR_TASK_QUEUED)
+        return to == WEIR_TASK_FAILED || to == WEIR_TASK_CANCELLED;
+    if (from == WEIR_TASK_SUCCEEDED) /* its gang begins anew */
+        return to == WEIR_TASK_QUEUED;
+    return holds(from) && (!holds(to) || to > from);
+}
+
+static struct model_row *add(struct model *m, enum model_kind kind, const struct history_op *op)
+{
+    struct model_row *row;
+
+    assert_true(op->index < MODEL_ROWS);
+    row = &m->rows[kind][op->index];
+    assert_false(row->live);
+    *row =
+        (struct model_row){.live = true, .key = op->key, .above = op->other, .parent = op->parent};
+    return row;
+}
+
+static void add_workload(struct model *m, const struct history_op *op,
+                         const struct weir_world *world)
+{
+    struct model_row *row = add(m, MODEL_WORKLOADS, op);
+    uint32_t at = weir_world_workload(world, op->index)->first_task;
+
+    for (uint32_t r = 0; r < op->n_roles; r++)
+        for (uint32_t i = 0; i < op->roles[r].n_tasks; i++) {
+            assert_int_not_equal(at, WEIR_NONE);
+            row->tasks[row->n_tasks++] =
+                (struct model_task){.index = at, .shape = op->roles[r].shape, .node = WEIR_NONE};
+            at = weir_world_task(world, at)->next_in_workload;
+        }
+    assert_int_equal(at, WEIR_NONE);
+}
+
+static void remove_node(struct model *m, uint32_t node)
+{
+    m->rows[MODEL_NODES][node].live = false;
+    EACH(m, MODEL_WORKLOADS, i)
+    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++)
+        if (m->rows[MODEL_WORKLOADS][i].tasks[t].node == node)
+            m->rows[MODEL_WORKLOADS][i].tasks[t].node = WEIR_NONE;
+}
+
+static int start(struct model *m, const struct history_op *op)
+{
+    struct model_task *task = find_task(m, op->index);
+
+    if (task->state != WEIR_TASK_QUEUED)
+        return WEIR_E_INVALID;
+    for (uint32_t g = 0; g < op->n_grants; g++)
+        if (m->rows[MODEL_DEVICES][op->grants[g].device].above != op->other)
+            return WEIR_E_INVALID;
+    task->state = WEIR_TASK_STARTING;
+    task->node = op->other;
+    task->attempt++;
+    task->n_grants = op->n_grants;
+    memcpy(task->grants, op->grants, sizeof(task->grants));
+    return 0;
+}
+
+static int change_state(struct model *m, const struct history_op *op)
+{
+    struct model_task *task = find_task(m, op->index);
+
+    if (!may_become(task->state, op->state))
+        return WEIR_E_INVALID;
+    task->state = op->state;
+    if (holds(op->state))
+        return 0;
+    task->n_grants = 0;
+    if (op->state == WEIR_TASK_QUEUED)
+        task->node = WEIR_NONE;
+    return 0;
+}
+
+static int add_or_refuse_workload(struct model *m, const struct history_op *op,
+                                  const struct weir_world *world)
+{
+    if (any_above(m, MODEL_QUEUES, op->other))
+        return WEIR_E_INVALID;
+    for (uint32_t r = 0; r < op->n_roles; r++)
+        if (op->roles[r].n_tasks > 1000)
+            return WEIR_E_TOO_LARGE;
+    add_workload(m, op, world);
+    return 0;
+}
+
+static int move_queue(struct model *m, const struct history_op *op)
+{
+    struct model_row *row = &m->rows[MODEL_QUEUES][op->index];
+
+    if (row->above == op->other)
+        return 0;
+    if (op->other != WEIR_NONE &&
+        (any_above(m, MODEL_WORKLOADS, op->other) || is_below(m, op->other, op->index)))
+        return WEIR_E_INVALID;
+    row->above = op->other;
+    return 0;
+}
+
+static int take_away(struct model *m, enum model_kind kind, uint32_t index, bool is_used)
+{
+    if (is_used)
+        return WEIR_E_INVALID;
+    if (kind == MODEL_NODES)
+        remove_node(m, index);
+    m->rows[kind][index].live = false;
+    return 0;
+}
+
+/* Does to the model what was done to the world, and says what should have come of it. */
+static int apply(struct model *m, const struct history_op *op, const struct weir_world *world)
+{
+    switch (op->kind) {
+    case HISTORY_ADD_NODE:
+        add(m, MODEL_NODES, op);
+        return 0;
+    case HISTORY_REMOVE_NODE:
+        return take_away(m, MODEL_NODES, op->index, node_is_used(m, op->index));
+    case HISTORY_ADD_DEVICE:
+        add(m, MODEL_DEVICES, op);
+        return 0;
+    case HISTORY_REMOVE_DEVICE:
+        return take_away(m, MODEL_DEVICES, op->index, device_is_used(m, op->index));
+    case HISTORY_ADD_QUEUE:
+        if (op->other != WEIR_NONE && any_above(m, MODEL_WORKLOADS, op->other))
+            return WEIR_E_INVALID;
+        add(m, MODEL_QUEUES, op);
+        return 0;
+    case HISTORY_MOVE_QUEUE:
+        return move_queue(m, op);
+    case HISTORY_REMOVE_QUEUE:
+        return take_away(m, MODEL_QUEUES, op->index,
+                         any_above(m, MODEL_QUEUES, op->index) ||
+                             any_above(m, MODEL_WORKLOADS, op->index));
+    case HISTORY_ADD_WORKLOAD:
+        return add_or_refuse_workload(m, op, world);
+    case HISTORY_REMOVE_WORKLOAD:
+        return take_away(m, MODEL_WORKLOADS, op->index, false);
+    case HISTORY_START:
+        return start(m, op);
+    case HISTORY_STATE:
+        return change_state(m, op);
+    case HISTORY_CHANGE_FIELDS:
+    case HISTORY_ADD_PLAIN:
+    case HISTORY_REMOVE_PLAIN:
+    case HISTORY_KIND_MAX:
+        break;
+    }
+    return 0;
+}
+
+/* ---- what the model says the world must be ---- */
+
+static void add_shape(struct weir_amounts *sum, const struct weir_world *world, uint32_t shape)
+{
+    const struct weir_shape *row = weir_world_shape(world, shape);
+
+    for (uint32_t i = 0; i < row->n_amounts; i++)
+        sum->of[row->amounts[i].resource] += row->amounts[i].amount;
+}
+
+static void compare_queue(const struct model *m, uint32_t queue, const struct weir_world *world)
+{
+    const struct weir_queue *row = weir_world_queue(world, queue);
+    struct weir_amounts held = {0};
+    struct weir_amounts wanted = {0};
+    uint32_t n_workloads = 0;
+
+    EACH(m, MODEL_WORKLOADS, i)
+    {
+        const struct model_row *workload = &m->rows[MODEL_WORKLOADS][i];
+
+        n_workloads += workload->above == queue;
+        if (!is_below(m, workload->above, queue))
+            continue;
+        for (uint32_t t = 0; t < workload->n_tasks; t++) {
+            if (holds(workload->tasks[t].state))
+                add_shape(&held, world, workload->tasks[t].shape);
+            if (workload->tasks[t].state == WEIR_TASK_QUEUED)
+                add_shape(&wanted, world, workload->tasks[t].shape);
+        }
+    }
+    assert_int_equal(row->parent, m->rows[MODEL_QUEUES][queue].above);
+    assert_int_equal(row->n_workloads, n_workloads);
+    assert_memory_equal(&row->held, &held, sizeof(held));
+    assert_memory_equal(&row->wanted, &wanted, sizeof(wanted));
+}
+
+static void compare_task(const struct model_task *task, uint32_t workload,
+                         const struct weir_world *world)
+{
+    const struct weir_task *row = weir_world_task(world, task->index);
+    uint32_t hold = row->first_hold;
+
+    assert_int_equal(row->workload, workload);
+    assert_int_equal(row->state, task->state);
+    assert_int_equal(row->node, task->node);
+    assert_int_equal(row->attempt, task->attempt);
+    for (uint32_t g = 0; g < task->n_grants; g++) {
+        const struct weir_hold *each;
+
+        assert_int_not_equal(hold, WEIR_NONE);
+        each = weir_world_hold(world, hold);
+        assert_int_equal(each->device, task->grants[g].device);
+        assert_int_equal(each->part_mgpu, task->grants[g].part_mgpu);
+        assert_int_equal(each->memory_bytes, task->grants[g].memory_bytes);
+        hold = each->next_of_task;
+    }
+    assert_int_equal(hold, WEIR_NONE);
+}
+
+static void compare_workload(const struct model *m, uint32_t workload,
+                             const struct weir_world *world)
+{
+    const struct model_row *model = &m->rows[MODEL_WORKLOADS][workload];
+    const struct weir_workload *row = weir_world_workload(world, workload);
+    uint32_t n[3] = {0};
+
+    for (uint32_t t = 0; t < model->n_tasks; t++) {
+        uint32_t state = model->tasks[t].state;
+
+        n[state == WEIR_TASK_QUEUED ? 0 : holds(state) ? 1 : 2]++;
+        compare_task(&model->tasks[t], workload, world);
+    }
+    assert_int_equal(row->queue, model->above);
+    assert_int_equal(row->n_tasks, model->n_tasks);
+    assert_int_equal(row->n_waiting, n[0]);
+    assert_int_equal(row->n_running, n[1]);
+    assert_int_equal(row->n_done, n[2]);
+}
+
+/* Sums of nodes and devices, from the tasks of the model. */
+static void compare_fleet(const struct model *m, const struct weir_world *world)
+{
+    static struct weir_amounts held[MODEL_ROWS];
+    static struct weir_grant parts[MODEL_ROWS];
+    static uint32_t n_sharers[MODEL_ROWS];
+
+    memset(held, 0, sizeof(held));
+    memset(parts, 0, sizeof(parts));
+    memset(n_sharers, 0, sizeof(n_sharers));
+    EACH(m, MODEL_WORKLOADS, i)
+    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++) {
+        const struct model_task *task = &m->rows[MODEL_WORKLOADS][i].tasks[t];
+
+        if (holds(task->state))
+            add_shape(&held[task->node], world, task->shape);
+        for (uint32_t g = 0; g < task->n_grants; g++) {
+            n_sharers[task->grants[g].device]++;
+            parts[task->grants[g].device].part_mgpu += task->grants[g].part_mgpu;
+            parts[task->grants[g].device].memory_bytes += task->grants[g].memory_bytes;
+        }
+    }
+    EACH(m, MODEL_NODES, i)
+    {
+        uint32_t n_devices = 0;
+
+        EACH(m, MODEL_DEVICES, d)
+        n_devices += m->rows[MODEL_DEVICES][d].above == i;
+        assert_int_equal(weir_world_node(world, i)->n_devices, n_devices);
+        assert_memory_equal(&weir_world_node(world, i)->held, &held[i], sizeof(held[i]));
+    }
+    EACH(m, MODEL_DEVICES, i)
+    {
+        assert_int_equal(weir_world_device(world, i)->n_sharers, n_sharers[i]);
+        assert_int_equal(weir_world_device(world, i)->held_mgpu, parts[i].part_mgpu);
+        assert_int_equal(weir_world_device(world, i)->held_memory_bytes, parts[i].memory_bytes);
+    }
+}
+
+static void compare(const struct model *m, const struct weir_edit *edit)
+{
+    const struct weir_world *world = weir_edit_view(edit);
+
+    for (enum model_kind kind = 0; kind < MODEL_KINDS; kind++) {
+        uint32_t n = 0;
+
+        EACH(m, kind, i)
+        {
+            n++;
+            assert_true(weir_table_is_live(&world->tables[table_of_kind[kind]], i));
+            assert_int_equal(weir_edit_find(edit, table_of_kind[kind], &m->rows[kind][i].key), i);
+        }
+        assert_int_equal(world->tables[table_of_kind[kind]].n_live, n);
+    }
+    EACH(m, MODEL_QUEUES, i)
+    compare_queue(m, i, world);
+    EACH(m, MODEL_WORKLOADS, i)
+    compare_workload(m, i, world);
+    compare_fleet(m, world);
+}
+
+static void check(const struct weir_world *world)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (weir_world_check(world, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void agrees_with_a_plain_model(void **state)
+{
+    static struct model model;
+    unsigned n_refused[HISTORY_KIND_MAX] = {0};
+    unsigned n_done[HISTORY_KIND_MAX] = {0};
+
+    (void)state;
+    for (uint64_t seed = seed_of_run(); seed < seed_of_run() + 8; seed++) {
+        struct history history;
+
+        memset(&model, 0, sizeof(model));
+        assert_int_equal(history_init(&history, seed, 8, 30), 0);
+        for (int i = 0; i < 700; i++) {
+            struct history_op op;
+            int expected;
+
+            assert_int_equal(history_step(&history, &op), 0);
+            expected = apply(&model, &op, weir_edit_view(history.edit));
+            if (op.result != expected)
+                fail_msg("seed %llu step %d operation %d: %d, expected %d",
+                         (unsigned long long)seed, i, op.kind, op.result, expected);
+            (op.result < 0 ? n_refused : n_done)[op.kind]++;
+            compare(&model, history.edit);
+            check(weir_edit_view(history.edit));
+            if (i % 7 == 0)
+                weir_world_unref(weir_edit_seal(history.edit));
+        }
+        history_finish(&history);
+    }
+    for (int kind = 0; kind < HISTORY_KIND_MAX; kind++)
+        assert_true(n_done[kind] > 10);
+    assert_true(n_refused[HISTORY_START] > 10 && n_refused[HISTORY_STATE] > 10 &&
+                n_refused[HISTORY_REMOVE_NODE] > 10 && n_refused[HISTORY_REMOVE_DEVICE] > 10 &&
+                n_refused[HISTORY_MOVE_QUEUE] > 10 && n_refused[HISTORY_ADD_WORKLOAD] > 10 &&
+                n_refused[HISTORY_ADD_QUEUE] > 10 && n_refused[HISTORY_REMOVE_QUEUE] > 10);
+}
+
+/* ---- versions ---- */
+
+enum { KEPT = 24 };
+
+struct kept {
+    const struct weir_world *world;
+    uint64_t hash;
+};
+
+static void keep(struct kept *kept, const struct weir_world *world)
+{
+    weir_world_unref(kept->world);
+    *kept = (struct kept){world, world_hash(world)};
+}
+
+static void old_versions_stay_as_they_are(void **state)
+{
+    struct kept kept[KEPT] = {{0}};
+    struct history history;
+
+    (void)state;
+    assert_int_equal(history_init(&history, seed_of_run() + 100, 20, 100), 0);
+    for (unsigned i = 0; i < 400; i++) {
+        const struct weir_world *world;
+
+        assert_int_equal(history_run(&history, 5), 0);
+        world = weir_edit_seal(history.edit);
+        assert_non_null(world);
+        check(world);
+        assert_int_equal(world->version, i + 1);
+        keep(&kept[weir_rng_below(&history.rng, KEPT)], world);
+        for (int k = 0; k < KEPT; k++)
+            if (kept[k].world != NULL)
+                assert_int_equal(world_hash(kept[k].world), kept[k].hash);
+    }
+    history_finish(&history);
+    for (int k = 0; k < KEPT; k++) {
+        if (kept[k].world != NULL)
+            assert_int_equal(world_hash(kept[k].world), kept[k].hash);
+        weir_world_unref(kept[k].world);
+    }
+}
+
+static bool is_changed(const struct weir_world *world, enum weir_table_id id, uint32_t index)
+{
+    const struct weir_table *table = &world->tables[id];
+
+    for (uint32_t i = 0; i < table->n_changed; i++)
+        if (world->changes[table->changed_from + i] == index)
+            return true;
+    return false;
+}
+
+static void the_change_list_is_exact(void **state)
+{
+    const struct weir_world *before = NULL;
+    struct history history;
+
+    (void)state;
+    assert_int_equal(history_init(&history, seed_of_run() + 200, 10, 40), 0);
+    for (int i = 0; i < 300; i++) {
+        const struct weir_world *world;
+
+        assert_int_equal(history_run(&history, 4), 0);
+        world = weir_edit_seal(history.edit);
+        assert_non_null(world);
+        assert_int_equal(world->is_keyframe, i == 0);
+        for (enum weir_table_id id = 0; before != NULL && id < WEIR_TABLE_MAX; id++)
+            for (uint32_t k = 0; k < world->tables[id].n_rows; k++) {
+                const struct weir_row *row = weir_table_row(&world->tables[id], k);
+                bool same = k < before->tables[id].n_rows && world_row_same(world, before, id, k);
+
+                assert_int_equal(is_changed(world, id, k), !same);
+                if (!same && k < before->tables[id].n_rows)
+                    assert_true(
+                        row->gen >
+                        ((const struct weir_row *)weir_table_row(&before->tables[id], k))->gen);
+            }
+        weir_world_unref(before);
+        before = world;
+    }
+    weir_world_unref(before);
+    history_finish(&history);
+}
+
+/* A reader beside the writer: takes versions over, reads them whole, lets them go. */
+struct reader {
+    pthread_mutex_t lock;
+    struct kept next;
+    bool is_done;
+    atomic_uint n_read;
+    atomic_uint n_wrong;
+};
+
+static void *read_versions(void *arg)
+{
+    struct reader *reader = arg;
+
+    for (;;) {
+        struct kept mine;
+        bool is_done;
+
+        pthread_mutex_lock(&reader->lock);
+        mine = reader->next;
+        reader->next.world = NULL;
+        is_done = reader->is_done;
+        pthread_mutex_unlock(&reader->lock);
+        if (mine.world == NULL && is_done)
+            return NULL;
+        if (mine.world == NULL)
+            continue;
+        atomic_fetch_add(&reader->n_read, 1);
+        for (int i = 0; i < 3; i++)
+            if (world_hash(mine.world) != mine.hash)
+                atomic_fetch_add(&reader->n_wrong, 1);
+        weir_world_unref(mine.world);
+    }
+}
+
+static void is_read_while_it_goes_on(void **state)
+{
+    struct reader reader = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct history history;
+    pthread_t threads[2];
+
+    (void)state;
+    assert_int_equal(history_init(&history, seed_of_run() + 300, 20, 60), 0);
+    for (int t = 0; t < 2; t++)
+        assert_int_equal(pthread_create(&threads[t], NULL, read_versions, &reader), 0);
+    for (int i = 0; i < 2000; i++) {
+        struct kept kept;
+
+        assert_int_equal(history_run(&history, 5), 0);
+        kept.world = weir_edit_seal(history.edit);
+        assert_non_null(kept.world);
+        kept.hash = world_hash(kept.world);
+        pthread_mutex_lock(&reader.lock);
+        weir_world_unref(reader.next.world);
+        reader.next = kept;
+        pthread_mutex_unlock(&reader.lock);
+    }
+    pthread_mutex_lock(&reader.lock);
+    reader.is_done = true;
+    pthread_mutex_unlock(&reader.lock);
+    for (int t = 0; t < 2; t++)
+        pthread_join(threads[t], NULL);
+    assert_true(reader.n_read > 0);
+    assert_int_equal(reader.n_wrong, 0);
+    history_finish(&history);
+}
+
+static void a_fork_leaves_its_version_alone(void **state)
+{
+    struct history history;
+    const struct weir_world *world;
+    uint64_t hash;
+
+    (void)state;
+    assert_int_equal(history_init(&history, seed_of_run() + 400, 10, 60), 0);
+    assert_int_equal(history_run(&history, 600), 0);
+    world = weir_edit_seal(history.edit);
+    assert_non_null(world);
+    hash = world_hash(world);
+    for (int round = 0; round < 2; round++) {
+        struct weir_edit *fork = weir_edit_fork(world);
+        const struct weir_world *then;
+        unsigned n = 0;
+
+        assert_non_null(fork);
+        for (uint32_t i = weir_world_first(world, WEIR_TABLE_TASKS); i != WEIR_NONE;
+             i = weir_world_after(world, WEIR_TABLE_TASKS, i))
+            n += weir_edit_task_state(fork, i, WEIR_TASK_CANCELLED) == 0;
+        assert_true(n > 10);
+        assert_int_equal(history_run(&history, 20), 0);
+        then = weir_edit_seal(fork);
+        assert_non_null(then);
+        check(then);
+        assert_int_equal(then->version, world->version + 1);
+        assert_false(then->is_keyframe);
+        assert_int_equal(then->tables[WEIR_TABLE_TASKS].n_changed >= n, 1);
+        assert_null(weir_edit_destroy(fork));
+        check(then);
+        weir_world_unref(then);
+        assert_int_equal(world_hash(world), hash);
+    }
+    weir_world_unref(world);
+    history_finish(&history);
+}
+
+static void a_fork_without_changes_seals(void **state)
+{
+    static const uint8_t boot_id[16];
+    struct weir_edit *edit = weir_edit_create(boot_id);
+    const struct weir_world *world = weir_edit_seal(edit);
+    struct weir_edit *fork = weir_edit_fork(world);
+    const struct weir_world *same = weir_edit_seal(fork);
+
+    (void)state;
+    check(same);
+    assert_int_equal(same->n_changes, 0);
+    weir_world_unref(same);
+    weir_edit_destroy(fork);
+    weir_world_unref(world);
+    weir_edit_destroy(edit);
+}
+
+/* ---- single promises ---- */
+
+static void rows_of_a_chunk_may_move_while_they_are_unlinked(void **state)
+{
+    struct history history;
+
+    (void)state;
+    /* Versions are let go at once, so that a replaced chunk is freed at once. */
+    assert_int_equal(history_init(&history, seed_of_run() + 500, 6, 60), 0);
+    for (int i = 0; i < 4000; i++) {
+        assert_int_equal(history_run(&history, 1), 0);
+        weir_world_unref(weir_edit_seal(history.edit));
+    }
+    check(weir_edit_view(history.edit));
+    history_finish(&history);
+}
+
+static void refuses_a_key_in_use(void **state)
+{
+    static const uint8_t boot_id[16];
+    struct weir_edit *edit = weir_edit_create(boot_id);
+    struct weir_key key = weir_key_of_number(1, 2);
+    struct weir_signal signal = {.metric = WEIR_NONE};
+    uint32_t first = 77;
+    uint32_t second = 77;
+
+    (void)state;
+    assert_int_equal(weir_edit_add_signal(edit, &key, &signal, &first), 0);
+    assert_int_equal(weir_edit_add_signal(edit, &key, &signal, &second), WEIR_E_EXISTS);
+    assert_int_equal(second, 77);
+    assert_int_equal(weir_edit_remove_plain(edit, WEIR_TABLE_SIGNALS, first), 0);
+    assert_int_equal(weir_edit_find(edit, WEIR_TABLE_SIGNALS, &key), WEIR_NONE);
+    assert_int_equal(weir_edit_add_signal(edit, &key, &signal, &second), 0);
+    assert_int_equal(second, first);
+    assert_int_equal(weir_edit_remove_plain(edit, WEIR_TABLE_TASKS, first), WEIR_E_INVALID);
+    weir_edit_destroy(edit);
+}
+
+static void interns(void **state)
+{
+    static const uint8_t boot_id[16];
+    struct weir_edit *edit = weir_edit_create(boot_id);
+    char text[WEIR_STRING_BYTES];
+    uint32_t values[] = {1, 2, 3};
+    uint32_t a;
+    uint32_t b;
+
+    (void)state;
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(weir_edit_string(edit, weir_str_n(text, 219), &a), 0);
+    assert_int_equal(weir_edit_string(edit, weir_str_n(text, 219), &b), 0);
+    assert_int_equal(a, b);
+    assert_int_equal(weir_world_string(weir_edit_view(edit), a).len, 219);
+    assert_int_equal(weir_edit_string(edit, weir_str_n(text, 220), &b), WEIR_E_TOO_LARGE);
+    assert_int_equal(weir_edit_string(edit, WEIR_STR(""), &b), 0);
+    assert_int_equal(weir_world_string(weir_edit_view(edit), b).len, 0);
+    assert_int_equal(weir_edit_span(edit, values, 3, &a), 0);
+    assert_int_equal(weir_edit_span(edit, values, 2, &b), 0);
+    assert_int_not_equal(a, b);
+    assert_int_equal(weir_world_span_len(weir_edit_view(edit), a), 3);
+    assert_int_equal(weir_world_span_at(weir_edit_view(edit), a, 2), 3);
+    assert_int_equal(weir_edit_span(edit, values, 3, &b), 0);
+    assert_int_equal(a, b);
+    assert_int_equal(weir_edit_span(edit, values, 0, &b), 0);
+    assert_int_equal(b, WEIR_NONE);
+    assert_int_equal(weir_edit_resource(edit, WEIR_RESOURCE_OTHER, weir_str_n(text, 220), 1, &b),
+                     WEIR_E_TOO_LARGE);
+    for (uint32_t i = 3; i < WEIR_RESOURCE_MAX; i++) {
+        snprintf(text, sizeof(text), "vendor.com/%u", i);
+        assert_int_equal(weir_edit_resource(edit, WEIR_RESOURCE_OTHER, weir_str(text), 1, &a), 0);
+        assert_int_equal(a, i);
+    }
+    assert_int_equal(weir_edit_resource(edit, WEIR_RESOURCE_OTHER, WEIR_STR("one.more"), 1, &b),
+                     WEIR_E_TOO_LARGE);
+    assert_int_equal(weir_edit_resource(edit, WEIR_RESOURCE_OTHER, WEIR_STR("vendor.com/9"), 1, &b),
+                     0);
+    assert_int_equal(b, 9);
+    check(weir_edit_view(edit));
+    weir_edit_destroy(edit);
+}
+
+static void a_refused_start_changes_nothing(void **state)
+{
+    struct history history;
+    const struct weir_world *world;
+    unsigned n = 0;
+
+    (void)state;
+    assert_int_equal(history_init(&history, seed_of_run() + 600, 10, 60), 0);
+    assert_int_equal(history_run(&history, 2000), 0);
+    world = weir_edit_seal(history.edit);
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_TASKS); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_TASKS, i)) {
+        if (weir_world_task(world, i)->state == WEIR_TASK_QUEUED)
+            continue;
+        n++;
+        assert_int_equal(weir_edit_task_start(history.edit, i,
+                                              weir_world_first(world, WEIR_TABLE_NODES), NULL, 0, 1,
+                                              1),
+                         WEIR_E_INVALID);
+        assert_int_equal(weir_edit_task_state(history.edit, i, WEIR_TASK_STARTING), WEIR_E_INVALID);
+        assert_int_equal(weir_edit_task_state(history.edit, i, WEIR_TASK_STATE_MAX),
+                         WEIR_E_INVALID);
+    }
+    assert_true(n > 10);
+    assert_int_equal(weir_edit_task_start(history.edit, weir_world_first(world, WEIR_TABLE_TASKS),
+                                          WEIR_NONE, NULL, 0, 1, 1),
+                     WEIR_E_INVALID);
+    for (enum weir_table_id id = 0; id < WEIR_TABLE_MAX; id++)
+        for (uint32_t i = 0; i < world->tables[id].n_rows; i++)
+            assert_true(world_row_same(world, weir_edit_view(history.edit), id, i));
+    weir_world_unref(world);
+    history_finish(&history);
+}
+
+static void sums_do_not_overflow(void **state)
+{
+    static const uint8_t boot_id[16];
+    struct weir_edit *edit = weir_edit_create(boot_id);
+    struct weir_shape shape = {.n_amounts = 1,
+                               .gpu_class = WEIR_NONE,
+                               .mig_profile = WEIR_NONE,
+                               .labels = WEIR_NONE,
+                               .amounts = {{WEIR_RES_MEMORY, 0, WEIR_AMOUNT_MAX / 2}}};
+    struct weir_role role = {.name = WEIR_NONE, .n_tasks = 2};
+    struct weir_queue queue = {
+        .name = WEIR_NONE, .parent = WEIR_NONE, .run_limit_ms = INT64_MAX, .open_hours = WEIR_NONE};
+    struct weir_workload workload = {
+        .owner = WEIR_NONE,
+        .retry_on = WEIR_NONE,
+        .topology = {.required = WEIR_NONE, .preferred = WEIR_NONE, .slice_level = WEIR_NONE}};
+    struct weir_key keys[6];
+    uint32_t roots[2];
+    uint32_t child;
+    uint32_t index;
+
+    (void)state;
+    for (uint64_t i = 0; i < 6; i++)
+        keys[i] = weir_key_of_number(1, i + 1);
+    assert_int_equal(weir_edit_shape(edit, &shape, &role.shape), 0);
+    assert_int_equal(weir_edit_add_queue(edit, &keys[0], &queue, &roots[0]), 0);
+    assert_int_equal(weir_edit_add_queue(edit, &keys[1], &queue, &roots[1]), 0);
+    queue.parent = roots[0];
+    assert_int_equal(weir_edit_add_queue(edit, &keys[2], &queue, &child), 0);
+    workload.queue = child;
+    assert_int_equal(weir_edit_add_workload(edit, &keys[0], &workload, &role, 1, &index), 0);
+    check(weir_edit_view(edit));
+    role.n_tasks = 1;
+    assert_int_equal(weir_edit_add_workload(edit, &keys[1], &workload, &role, 1, &index),
+                     WEIR_E_TOO_LARGE);
+    workload.queue = roots[1];
+    assert_int_equal(weir_edit_add_workload(edit, &keys[1], &workload, &role, 1, &index), 0);
+    assert_int_equal(weir_edit_move_queue(edit, roots[1], roots[0]), WEIR_E_TOO_LARGE);
+    role.n_tasks = 5;
+    assert_int_equal(weir_edit_add_workload(edit, &keys[2], &workload, &role, 1, &index),
+                     WEIR_E_TOO_LARGE);
+    check(weir_edit_view(edit));
+    weir_edit_destroy(edit);
+}
+
+static void intents_forget_what_is_removed(void **state)
+{
+    struct history history;
+    struct history_op op = {0};
+    unsigned n = 0;
+
+    (void)state;
+    assert_int_equal(history_init(&history, seed_of_run() + 700, 6, 20), 0);
+    for (int i = 0; i < 5000; i++) {
+        assert_int_equal(history_step(&history, &op), 0);
+        if (op.result == 0 &&
+            (op.kind == HISTORY_REMOVE_NODE || op.kind == HISTORY_REMOVE_DEVICE)) {
+            n++;
+            check(weir_edit_view(history.edit));
+        }
+    }
+    assert_true(n > 20);
+    history_finish(&history);
+}
+
+static void an_ended_task_is_taken_over_from_records(void **state)
+{
+    struct history history;
+    const struct weir_world *world;
+    uint32_t first;
+
+    (void)state;
+    assert_int_equal(history_init(&history, 1, 0, 0), 0);
+    assert_int_equal(history_fill(&history, 0, 3), 0);
+    world = weir_edit_seal(history.edit);
+    first = weir_world_first(world, WEIR_TABLE_TASKS);
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_RUNNING), WEIR_E_INVALID);
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_STATE_MAX), WEIR_E_INVALID);
+    assert_true(world_row_same(world, weir_edit_view(history.edit), WEIR_TABLE_TASKS, first));
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_SUCCEEDED), 0);
+    assert_int_equal(weir_edit_task_end(history.edit, first, WEIR_TASK_SUCCEEDED), WEIR_E_INVALID);
+    assert_int_equal(weir_world_workload(weir_edit_view(history.edit), 0)->n_done, 1);
+    check(weir_edit_view(history.edit));
+    weir_world_unref(world);
+    history_finish(&history);
+}
+
+/* The heap of this process in use; 0 where a sanitizer has replaced it. */
+static size_t heap_bytes(void)
+{
+    struct mallinfo2 info = mallinfo2();
+
+    return info.uordblks + info.hblkhd;
+}
+
+static void a_queued_workload_takes_little_memory(void **state)
+{
+    enum { N = 10000 };
+    struct history history;
+    size_t before;
+    size_t per_workload;
+    const struct weir_world *world;
+
+    (void)state;
+    assert_int_equal(history_init(&history, 1, 0, 0), 0);
+    before = heap_bytes();
+    assert_int_equal(history_fill(&history, 0, N), 0);
+    world = weir_edit_seal(history.edit);
+    assert_non_null(world);
+    per_workload = (heap_bytes() - before) / N;
+    print_message("# %zu bytes for each queued workload with one task\n", per_workload);
+    assert_true(per_workload <= 2048);
+    check(world);
+    weir_world_unref(world);
+    history_finish(&history);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_a_plain_model),
+        cmocka_unit_test(old_versions_stay_as_they_are),
+        cmocka_unit_test(the_change_list_is_exact),
+        cmocka_unit_test(is_read_while_it_goes_on),
+        cmocka_unit_test(a_fork_leaves_its_version_alone),
+        cmocka_unit_test(a_fork_without_changes_seals),
+        cmocka_unit_test(rows_of_a_chunk_may_move_while_they_are_unlinked),
+        cmocka_unit_test(refuses_a_key_in_use),
+        cmocka_unit_test(interns),
+        cmocka_unit_test(a_refused_start_changes_nothing),
+        cmocka_unit_test(sums_do_not_overflow),
+        cmocka_unit_test(intents_forget_what_is_removed),
+        cmocka_unit_test(an_ended_task_is_taken_over_from_records),
+        cmocka_unit_test(a_queued_workload_takes_little_memory),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
