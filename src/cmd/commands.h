@@ -10,5 +10,8 @@ extern const struct weir_command weir_command_logs;
 extern const struct weir_command weir_command_cancel;
 extern const struct weir_command weir_command_version;
 extern const struct weir_command weir_command_help;
+extern const struct weir_command weir_command_launcher;
+extern const struct weir_command weir_command_replay;
+extern const struct weir_command weir_command_up;
 
 #endif
