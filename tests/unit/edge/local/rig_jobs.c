@@ -8,11 +8,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Forks for ever: `limit` processes that each replace themselves again and again. */
+/* Forks for ever: `limit` processes that each replace themselves again and again, from the moment
+ * that "burning" was written. */
 static int fork_bomb(int limit, bool in_own_sessions)
 {
+    int fuse[2];
+    char byte;
+
+    if (pipe(fuse) < 0)
+        return 1;
     for (int i = 0; i < limit; i++) {
         if (fork() != 0)
+            continue;
+        close(fuse[1]);
+        while (read(fuse[0], &byte, 1) > 0)
             continue;
         for (;;) {
             pid_t pid = fork();
@@ -25,6 +34,7 @@ static int fork_bomb(int limit, bool in_own_sessions)
     }
     puts("burning");
     fflush(stdout);
+    close(fuse[1]);
     for (;;)
         pause();
 }

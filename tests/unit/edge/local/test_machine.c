@@ -23,7 +23,7 @@ static void need(bool condition, const char *what)
 {
     if (condition)
         return;
-    print_message("[          ] skipped: needs %s\n", what);
+    print_message("# skipped: needs %s\n", what);
     skip();
 }
 

@@ -360,7 +360,7 @@ static void large_environments_and_arguments_pass(void **state)
     if (!IS_SANITIZED) {
         /* The megabyte is given back once the command runs. */
         rig_wait_until(private_kib(status.shim_pid) < 300);
-        print_message("[          ] shim private memory: %ld KiB\n", private_kib(status.shim_pid));
+        print_message("# shim private memory: %ld KiB\n", private_kib(status.shim_pid));
     }
     rig_command(rig, &job, WEIR_COMMAND_KILL, 0, 0);
     rig_wait_final(rig, &job);
@@ -418,7 +418,7 @@ static void a_gigabyte_passes(void **state)
                      0);
     assert_int_equal(chunk.n, 1);
     assert_int_equal(text[0], 'x');
-    print_message("[          ] %lld MB/s\n", (long long)(1073741824 / 1000 / (ms + 1)));
+    print_message("# %lld MB/s\n", (long long)(1073741824 / 1000 / (ms + 1)));
     assert_int_equal(weir_output_remove(rig->dir, job.output_dir, NULL), 0);
 }
 
