@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -95,18 +94,28 @@ static int eat_memory(void)
     }
 }
 
-/* Becomes another user for good, which only a setuid program can. */
+/* Leaves a child that becomes another user for good, which only a setuid program can. */
 static int change_user(void)
 {
-    if (fork() != 0)
-        return 0;
-    if (setresuid(0, 0, 0) < 0)
-        _exit(1);
-    signal(SIGTERM, SIG_IGN);
-    prctl(PR_SET_PDEATHSIG, 0);
-    alarm(60);
-    for (;;)
-        pause();
+    int ready[2];
+    char byte;
+
+    if (pipe(ready) < 0)
+        return 1;
+    if (fork() == 0) {
+        if (setresuid(0, 0, 0) < 0)
+            _exit(1);
+        signal(SIGTERM, SIG_IGN);
+        alarm(60);
+        close(ready[0]);
+        close(ready[1]);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) > 0)
+        continue;
+    return 0;
 }
 
 int rig_job_main(int argc, char **argv)

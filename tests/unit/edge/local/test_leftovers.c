@@ -77,7 +77,8 @@ static void burn(struct rig *rig, const char *bomb)
     before = rig_now_ms();
     rig_command(rig, &job, WEIR_COMMAND_KILL, 0, 0);
     status = rig_wait_final(rig, &job);
-    print_message("# gone after %lld ms\n", (long long)(rig_now_ms() - before));
+    print_message("# main gone after %lld ms, all after %lld ms\n",
+                  (long long)(status.ended_mono_ms - before), (long long)(rig_now_ms() - before));
     assert_true(WIFSIGNALED(status.wait_status));
     assert_int_equal(rig_count_marked(&job), 0);
 }

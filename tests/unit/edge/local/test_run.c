@@ -336,7 +336,7 @@ static void large_environments_and_arguments_pass(void **state)
     struct rig_job job;
     struct weir_attempt_status status;
     char names[10][8];
-    static const char *argv[20003] = {"sh", "-c", "echo $#; env | wc -c"};
+    static const char *argv[20004] = {"sh", "-c", "echo $#; env | wc -c"};
     char *vars[10];
 
     for (int i = 0; i < 20000; i++)
