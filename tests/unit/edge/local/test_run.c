@@ -455,7 +455,7 @@ static void what_may_not_start_is_refused(void **state)
     rig_prepare(rig, &other, (const char *const[]){"true", NULL});
     other.launch.id.slot = job.launch.id.slot;
     weir_attempt_marker(&other.launch.id, other.marker);
-    refuse(rig, &other, EAGAIN);
+    refuse(rig, &other, EBUSY);
     rig_command(rig, &job, WEIR_COMMAND_KILL, 0, 0);
     rig_wait_final(rig, &job);
 }
