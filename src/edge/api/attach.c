@@ -35,7 +35,7 @@ struct attach {
     struct weir_api_stream stream;
     struct weir_api_watch watch;
     uint32_t n_members;
-    uint32_t only; /* a member, or WEIR_NONE: all */
+    uint32_t only;   /* a member, or WEIR_NONE: all */
     uint32_t *slots; /* by member: position + 1 of its cursor, SLOT_NONE or SLOT_DONE */
     struct cursors weir_vec(struct cursor) cursors;
     size_t turn;           /* whose output is next */
@@ -43,7 +43,7 @@ struct attach {
     uint64_t signature;    /* of its rows then */
     int64_t synced_us;
     bool is_synced;
-    bool is_final; /* the workload has ended */
+    bool is_final;         /* the workload has ended */
     struct weir_buf state; /* the workload as last sent */
     struct weir_buf frame;
 };
@@ -89,8 +89,8 @@ static bool send_gap(struct attach *a, const struct cursor *c, int stream, uint6
 {
     begin_frame(a);
     weir_buf_printf(&a->frame, "{\"stream\":\"%s\",\"from\":%llu,\"to\":%llu}",
-                    stream == WEIR_STDOUT ? "stdout" : "stderr",
-                    (unsigned long long)c->at[stream], (unsigned long long)to);
+                    stream == WEIR_STDOUT ? "stdout" : "stderr", (unsigned long long)c->at[stream],
+                    (unsigned long long)to);
     return send_frame(a, WEIR_FRAME_GAP, c->member);
 }
 
@@ -236,13 +236,12 @@ static uint64_t signature_of(const struct weir_world *world, uint32_t row)
 
 /* Takes a change in: at once where rows of a small workload differ; else, for its reason to wait
  * and for large arrays, not more often than it is polled. */
-static bool sync(struct attach *a)
+static bool take_in(struct attach *a)
 {
     struct weir_api *api = a->stream.api;
     uint32_t row = weir_api_watch_workload(api, &a->watch);
     bool is_small = a->n_members <= FEW_MEMBERS;
-    uint64_t signature =
-        row != WEIR_NONE && is_small ? signature_of(weir_api_world(api), row) : 0;
+    uint64_t signature = row != WEIR_NONE && is_small ? signature_of(weir_api_world(api), row) : 0;
     bool is_urgent = !a->is_synced || row == WEIR_NONE || signature != a->signature;
     int64_t now_us = weir_clock_mono_us();
 
@@ -352,8 +351,8 @@ static bool send_output(struct attach *a)
 
 static bool is_anything_running(const struct attach *a)
 {
-    weir_vec_foreach (c, &a->cursors)
-        if (weir_task_state_holds(c->seen_state))
+    for (size_t i = 0; i < a->cursors.n; i++)
+        if (weir_task_state_holds(a->cursors.items[i].seen_state))
             return true;
     return false;
 }
@@ -362,7 +361,7 @@ static void pump(struct weir_api_stream *stream)
 {
     struct attach *a = (struct attach *)stream;
 
-    if (!sync(a) || (!stream->is_blocked && !send_output(a))) {
+    if (!take_in(a) || (!stream->is_blocked && !send_output(a))) {
         weir_api_stream_abort(stream);
         return;
     }
@@ -375,8 +374,8 @@ static void pump(struct weir_api_stream *stream)
             weir_api_stream_end(stream);
         return;
     }
-    weir_api_stream_poll(stream, is_anything_running(a) ||
-                                     a->seen_changes != stream->api->n_changes);
+    weir_api_stream_poll(stream,
+                         is_anything_running(a) || a->seen_changes != stream->api->n_changes);
 }
 
 static void beat(struct weir_api_stream *stream)

@@ -58,11 +58,9 @@ int weir_api_check_origin(const struct weir_api_call *call, struct weir_err *err
     if (r < 0 || origin == NULL)
         return r;
     if (weir_str_starts_with(*origin, WEIR_STR("http://")) &&
-        weir_str_eq_nocase(weir_str_sub(*origin, ORIGIN_SCHEME_LEN, origin->len),
-                           call->head->host))
+        weir_str_eq_nocase(weir_str_sub(*origin, ORIGIN_SCHEME_LEN, origin->len), call->head->host))
         return 0;
-    weir_error(err, WEIR_E_DENIED, "requests from '%s' are refused",
-               weir_str_show(*origin, shown));
+    weir_error(err, WEIR_E_DENIED, "requests from '%s' are refused", weir_str_show(*origin, shown));
     return weir_error_hint(err, "only pages that weir serves itself may ask it");
 }
 

@@ -63,11 +63,11 @@ struct weir_api_call {
     const struct weir_http1_head *head;
     const struct weir_api_route *route;
     struct weir_actor actor;
-    bool may_run_jobs;                              /* actor.uid is a user of this machine */
-    bool is_yaml;                                   /* the body */
-    struct weir_str params[WEIR_API_PARAMS_MAX];    /* of the path, decoded */
-    struct weir_url_query query;                    /* checked against the route */
-    struct weir_api_stream *stream;                 /* what goes on after the handler returned */
+    bool may_run_jobs;                           /* actor.uid is a user of this machine */
+    bool is_yaml;                                /* the body */
+    struct weir_str params[WEIR_API_PARAMS_MAX]; /* of the path, decoded */
+    struct weir_url_query query;                 /* checked against the route */
+    struct weir_api_stream *stream;              /* what goes on after the handler returned */
     struct weir_api_pending *pending;
     void *arg; /* for what finishes a write: in the arena */
 };
@@ -82,10 +82,10 @@ struct weir_api_route {
     const char *path; /* "/v1/workloads/{id}" */
     enum weir_api_access access;
     int (*handle)(struct weir_api_call *call, struct weir_err *err);
-    const char *query;    /* names with blanks between them; NULL: none */
-    uint32_t arg;         /* for a handler of several routes */
-    uint8_t body;         /* enum weir_api_body */
-    bool without_state;   /* works before the store is read */
+    const char *query;       /* names with blanks between them; NULL: none */
+    uint32_t arg;            /* for a handler of several routes */
+    uint8_t body;            /* enum weir_api_body */
+    bool without_state;      /* works before the store is read */
     uint64_t body_max_bytes; /* 0: the default */
 };
 

@@ -126,10 +126,9 @@ static int read_query(const struct weir_api_call *call, const struct weir_worklo
 static int put_offset(struct weir_api_call *call, struct logs *l, struct weir_err *err)
 {
     char text[24];
-    int r = l->attempt == 0
-                ? 0
-                : weir_api_read_output(call->api, l->watch.number, l->member, l->attempt, l->which,
-                                       &l->at, 1, &l->piece, err);
+    int r = l->attempt == 0 ? 0
+                            : weir_api_read_output(call->api, l->watch.number, l->member,
+                                                   l->attempt, l->which, &l->at, 1, &l->piece, err);
 
     if (r < 0)
         return r;

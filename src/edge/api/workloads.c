@@ -333,7 +333,7 @@ int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
     uint64_t number;
-    int signal_number;
+    int signal_number = 0;
     int r = weir_api_find_workload(call, &number, err);
 
     if (r == 0)
