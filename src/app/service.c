@@ -844,6 +844,18 @@ static bool service_is_ready(void *ctx)
     return ((struct weir_server *)ctx)->edit != NULL;
 }
 
+static const struct weir_policy *service_policy(void *ctx)
+{
+    return &((struct weir_server *)ctx)->policy;
+}
+
+static struct weir_service_counters service_counters(void *ctx)
+{
+    const struct weir_server *server = ctx;
+
+    return (struct weir_service_counters){server->n_ticks, server->n_failed_ticks};
+}
+
 static int service_eta(void *ctx, uint64_t number, int64_t *ret_p50_wall_ms,
                        int64_t *ret_p90_wall_ms, struct weir_err *err)
 {
@@ -882,6 +894,8 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .cluster = service_cluster,
         .eta = service_eta,
         .is_ready = service_is_ready,
+        .policy = service_policy,
+        .counters = service_counters,
         .submit = service_submit,
         .apply = service_apply,
         .delete_queue = service_delete_queue,

@@ -83,8 +83,8 @@ bool weir_http1_parser_is_idle(const struct weir_http1_parser *parser)
 
 static void advance(struct weir_str *input, size_t n)
 {
-    input->ptr += n;
-    input->len -= n;
+    if (n > 0) /* an empty input may have no address */
+        *input = weir_str_n(input->ptr + n, input->len - n);
 }
 
 static int check_caps(struct weir_http1_parser *parser, bool is_head, struct weir_err *err)

@@ -6,8 +6,11 @@
  * keep the handle and answer from any later callback. The handle is valid until the handler ends it
  * (weir_http_reply(), weir_http_reply_end(), weir_http_request_abort()), or until on_closed says
  * that the peer went away. A handler that sets no on_closed is not told: what it then answers goes
- * nowhere, without harm. Callbacks are never called from inside a function of this header, so a
- * handler may free its own state next to any call.
+ * nowhere, without harm. Only a handle that is kept before on_request and before an answer is begun
+ * needs on_closed: the body may never come.
+ *
+ * Callbacks are never called from inside a function of this header (but on_refused, which only
+ * writes), so a handler may free its own state next to any call.
  *
  * Each request has an arena; its head, body and whatever the handler puts there live until the
  * request ends. The body is collected up to a cap, or streamed piece by piece.
@@ -99,7 +102,7 @@ void weir_http_server_stats(const struct weir_http_server *server,
 const struct weir_http1_head *weir_http_request_head(const struct weir_http_request *request);
 struct weir_str weir_http_request_body(const struct weir_http_request *request); /* if collected */
 struct weir_arena *weir_http_request_arena(struct weir_http_request *request);
-const struct weir_http_peer *weir_http_request_peer(const struct weir_http_request *request);
+const struct weir_http_peer *weir_http_request_peer(struct weir_http_request *request);
 void weir_http_request_set_user(struct weir_http_request *request, void *user);
 void *weir_http_request_user(const struct weir_http_request *request);
 void weir_http_request_set_body_max(struct weir_http_request *request, uint64_t max_bytes);
@@ -123,6 +126,8 @@ void weir_http_request_resume(struct weir_http_request *request);
 void weir_http_request_abort(struct weir_http_request *request);
 
 /* The answer. Date, Content-Length, Transfer-Encoding and Connection are the server's own. */
+
+enum { WEIR_HTTP_REPLY_MAX = 64 * 1024 * 1024, WEIR_HTTP_REPLY_HEADERS_MAX = 16 * 1024 };
 
 /* Adds a header. A name or value that could smuggle another (CR, LF, NUL…), or that is the server's
  * own, is WEIR_E_INVALID; the answer then becomes a 500, whether or not the caller looks. */

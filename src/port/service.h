@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/tree.h"
 #include "model/plan.h"
+#include "model/policy.h"
 #include "port/cluster.h"
 #include "port/store.h"
 
@@ -24,6 +25,11 @@ struct weir_actor {
     uint32_t uid;
     uint32_t gid;
     enum weir_actor_role role;
+};
+
+struct weir_service_counters {
+    uint64_t n_ticks;
+    uint64_t n_failed_ticks;
 };
 
 struct weir_done {
@@ -55,6 +61,8 @@ struct weir_service {
     int (*eta)(void *ctx, uint64_t number, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
                struct weir_err *err);
     bool (*is_ready)(void *ctx);
+    const struct weir_policy *(*policy)(void *ctx);
+    struct weir_service_counters (*counters)(void *ctx); /* since the start */
 
     /* ---- writing ---- */
     /* One Workload resource. `key` is the idempotency key (empty: none): the same key and content

@@ -1,0 +1,306 @@
+/* Why it waits and when it starts; or what it does, or how it ended. */
+#include "base/clock.h"
+#include "base/time.h"
+#include "edge/api/facts.h"
+#include "edge/api/handlers.h"
+#include "edge/api/impl.h"
+#include "edge/api/lookup.h"
+#include "edge/api/words.h"
+
+enum { SENTENCE_MAX = 1024, DEPTH_MAX = 16, SENTENCES_MAX = 256 };
+
+struct explaining {
+    struct weir_api_call *call;
+    struct weir_words words;
+    struct weir_json_writer *w;
+    struct weir_str sentences[SENTENCES_MAX];
+    uint32_t n_sentences;
+};
+
+/* ---- sentences ---- */
+
+static void add_sentence(struct explaining *e, struct weir_buf *text)
+{
+    const char *copy;
+
+    if (text->len == 0 || e->n_sentences == SENTENCES_MAX)
+        return;
+    copy = weir_arena_strndup(e->call->arena, text->data, text->len);
+    if (copy != NULL)
+        e->sentences[e->n_sentences++] = weir_str(copy);
+}
+
+static void put_sentences(struct explaining *e)
+{
+    weir_json_key(e->w, "text");
+    weir_json_array_begin(e->w);
+    for (uint32_t i = 0; i < e->n_sentences; i++)
+        weir_json_str(e->w, e->sentences[i]);
+    weir_json_array_end(e->w);
+}
+
+/* ---- the tree ---- */
+
+static int put_holder_name(void *arg, const struct weir_workload_record *record)
+{
+    weir_api_put_str(arg, "name", record->name);
+    return 0;
+}
+
+static void put_holders(struct explaining *e, const struct weir_reason *reason, uint32_t resource)
+{
+    const struct weir_store *store = weir_api_store(e->call->api);
+    const struct weir_world *world = e->words.world;
+
+    weir_json_key(e->w, "holders");
+    weir_json_array_begin(e->w);
+    for (uint32_t i = 0; i < reason->n_holders; i++) {
+        const struct weir_holder *holder = &e->words.plan->holders[reason->first_holder + i];
+        uint64_t number = weir_world_workload(world, holder->workload)->number;
+
+        weir_json_object_begin(e->w);
+        weir_api_put_id(e->w, "id", number);
+        store->get_workload(store->ctx, number, put_holder_name, e->w, NULL);
+        weir_json_key(e->w, "amount");
+        weir_api_put_amount(e->w, world, resource, holder->amount);
+        weir_api_put_time(e->w, "end_p50_ms", holder->end_p50_wall_ms);
+        weir_json_object_end(e->w);
+    }
+    weir_json_array_end(e->w);
+}
+
+static void put_subject(struct explaining *e, uint32_t kind, uint32_t subject)
+{
+    weir_cleanup_buf struct weir_buf name = WEIR_BUF_INIT(SENTENCE_MAX);
+
+    weir_words_subject(e->words.world, kind, subject, &name);
+    weir_api_put_name(e->w, "subject", weir_buf_view(&name));
+}
+
+static void put_resource(struct explaining *e, uint32_t resource)
+{
+    const struct weir_world *world = e->words.world;
+
+    weir_api_put_name(
+        e->w, "resource",
+        resource == WEIR_NONE
+            ? WEIR_STR("")
+            : weir_world_string(world, weir_world_resource(world, resource)->name));
+}
+
+static void put_number(struct explaining *e, const char *key, uint32_t resource, int64_t amount)
+{
+    weir_json_key(e->w, key);
+    if (resource != WEIR_NONE)
+        weir_api_put_amount(e->w, e->words.world, resource, amount);
+    else
+        weir_json_i64(e->w, amount);
+}
+
+/* The members of a reason without its children. */
+static void put_reason(struct explaining *e, const struct weir_reason *reason, bool as_text)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+    uint32_t resource = reason->resource != WEIR_NONE ? reason->resource : WEIR_RES_GPU;
+
+    weir_words_reason(&e->words, reason, &text);
+    weir_api_put_str(e->w, "level",
+                     weir_str(weir_level_name((enum weir_reason_level)reason->level)));
+    weir_api_put_str(e->w, "code",
+                     weir_str(weir_reason_name((enum weir_reason_code)reason->code)));
+    put_subject(e, reason->subject_kind, reason->subject);
+    put_resource(e, reason->resource);
+    put_number(e, "have", reason->resource, reason->have);
+    put_number(e, "need", reason->resource, reason->need);
+    weir_json_key(e->w, "count");
+    weir_json_u64(e->w, reason->count);
+    put_holders(e, reason, resource);
+    weir_api_put_str(e->w, "text", weir_buf_view(&text));
+    if (as_text)
+        add_sentence(e, &text);
+}
+
+static void put_tree(struct explaining *e, uint32_t first, uint32_t depth)
+{
+    const struct weir_plan *plan = e->words.plan;
+
+    weir_json_array_begin(e->w);
+    for (uint32_t i = first; i < plan->n_reasons && depth < DEPTH_MAX; i = plan->reasons[i].next) {
+        weir_json_object_begin(e->w);
+        put_reason(e, &plan->reasons[i], true);
+        weir_json_key(e->w, "children");
+        put_tree(e, plan->reasons[i].first_child, depth + 1);
+        weir_json_object_end(e->w);
+    }
+    weir_json_array_end(e->w);
+}
+
+static void put_unblock(struct explaining *e, const struct weir_verdict *verdict)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+    bool is_time = verdict->unblock == WEIR_UNBLOCK_WAIT_UNTIL;
+
+    weir_json_key(e->w, "unblock");
+    if (verdict->unblock == WEIR_UNBLOCK_NONE) {
+        weir_json_null(e->w);
+        return;
+    }
+    weir_json_object_begin(e->w);
+    weir_api_put_str(e->w, "kind", weir_str(weir_words_unblock_name(verdict->unblock)));
+    put_subject(e, verdict->unblock_subject_kind, verdict->unblock_subject);
+    put_resource(e, is_time ? WEIR_NONE : verdict->unblock_resource);
+    put_number(e, "amount", is_time ? WEIR_NONE : verdict->unblock_resource,
+               verdict->unblock_amount);
+    weir_json_object_end(e->w);
+    weir_words_unblock(&e->words, verdict, &text);
+    add_sentence(e, &text);
+}
+
+/* ---- when ---- */
+
+static void put_expected_start(struct explaining *e, uint64_t number)
+{
+    const struct weir_service *service = &e->call->api->service;
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+    struct weir_err err = WEIR_ERR_INIT;
+    int64_t p50 = INT64_MAX;
+    int64_t p90 = INT64_MAX;
+
+    weir_json_key(e->w, "expected_start");
+    if (service->eta(service->ctx, number, &p50, &p90, &err) < 0) {
+        weir_json_null(e->w);
+        weir_buf_printf(&text, "when it starts cannot be told: %s", err.text);
+        add_sentence(e, &text);
+        return;
+    }
+    weir_json_object_begin(e->w);
+    weir_api_put_time(e->w, "p50_ms", p50);
+    weir_api_put_time(e->w, "p90_ms", p90);
+    weir_json_object_end(e->w);
+    if (p50 == INT64_MAX) {
+        weir_buf_puts(&text, "it does not start within 30 days as things are");
+    } else {
+        weir_buf_puts(&text, "starts about ");
+        weir_words_time(p50, e->words.now_wall_ms, &text);
+        if (p90 == INT64_MAX) {
+            weir_buf_puts(&text, " (at the latest: unknown)");
+        } else {
+            weir_buf_puts(&text, " (at the latest ");
+            weir_words_time(p90, e->words.now_wall_ms, &text);
+            weir_buf_putc(&text, ')');
+        }
+    }
+    add_sentence(e, &text);
+}
+
+/* ---- what it does, how it ended ---- */
+
+static void describe_life(struct explaining *e, const struct weir_workload_record *record)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+    const char *state = weir_task_state_name((enum weir_task_state)record->state);
+    char how[WEIR_WORDS_REASON_MAX];
+    int64_t until = record->ended_wall_ms > 0 ? record->ended_wall_ms : e->words.now_wall_ms;
+
+    weir_buf_puts(&text, state);
+    if (weir_task_state_is_final(record->state)) {
+        weir_buf_printf(&text, ": %s",
+                        weir_words_end(record->state, record->cause, record->exit_status, how));
+        weir_buf_puts(&text, ", at ");
+        weir_words_time(record->ended_wall_ms, e->words.now_wall_ms, &text);
+    } else if (record->node.len > 0) {
+        weir_buf_printf(&text, " on node %.*s", WEIR_STR_ARG(record->node));
+    }
+    if (record->started_wall_ms > 0) {
+        weir_buf_puts(&text, weir_task_state_is_final(record->state) ? ", after " : ", for ");
+        weir_duration_format(until > record->started_wall_ms ? until - record->started_wall_ms : 0,
+                             &text);
+    }
+    if (record->attempt > 1)
+        weir_buf_printf(&text, " (attempt %u)", record->attempt);
+    add_sentence(e, &text);
+}
+
+static void describe_waiting(struct explaining *e)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+
+    weir_buf_puts(&text, "queued: the next decision looks at it");
+    add_sentence(e, &text);
+}
+
+/* ---- all of it ---- */
+
+static void put_verdict(struct explaining *e, const struct weir_verdict *verdict)
+{
+    const struct weir_plan *plan = e->words.plan;
+
+    weir_json_key(e->w, "position");
+    if (verdict != NULL)
+        weir_json_u64(e->w, verdict->position);
+    else
+        weir_json_null(e->w);
+    weir_json_key(e->w, "reasons");
+    put_tree(e, verdict != NULL ? verdict->reason : WEIR_NONE, 0);
+    weir_json_key(e->w, "blocking");
+    if (verdict != NULL && verdict->blocking < plan->n_reasons) {
+        weir_json_object_begin(e->w);
+        put_reason(e, &plan->reasons[verdict->blocking], false);
+        weir_json_object_end(e->w);
+    } else {
+        weir_json_null(e->w);
+    }
+    if (verdict != NULL) {
+        put_unblock(e, verdict);
+    } else {
+        weir_json_key(e->w, "unblock");
+        weir_json_null(e->w);
+    }
+}
+
+static bool is_waiting(const struct weir_api_index *index, uint32_t row)
+{
+    return row != WEIR_NONE && weir_world_workload(index->world, row)->n_waiting > 0;
+}
+
+int weir_api_explain(struct weir_api_call *call, struct weir_err *err)
+{
+    const struct weir_api_index *index = &call->api->index;
+    struct explaining *e = weir_arena_new(call->arena, struct explaining);
+    const struct weir_verdict *verdict = NULL;
+    struct weir_workload_record record;
+    struct weir_api_json json;
+    uint32_t row;
+    int r = weir_api_get_record(call, &record, err);
+
+    if (r < 0)
+        return r;
+    if (e == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an answer");
+    row = weir_api_index_find(index, record.number);
+    if (is_waiting(index, row))
+        verdict = weir_api_index_verdict(index, row);
+    weir_api_json_init(&json);
+    e->call = call;
+    e->words = (struct weir_words){index->plan_world, index->plan, row, weir_clock_wall_ms()};
+    e->w = &json.w;
+    weir_json_object_begin(e->w);
+    weir_api_put_id(e->w, "id", record.number);
+    weir_api_put_str(e->w, "name", record.name);
+    weir_api_put_str(e->w, "state",
+                     weir_str(weir_task_state_name((enum weir_task_state)record.state)));
+    if (record.state != WEIR_TASK_QUEUED)
+        describe_life(e, &record);
+    else if (verdict == NULL)
+        describe_waiting(e);
+    put_verdict(e, verdict);
+    if (is_waiting(index, row)) {
+        put_expected_start(e, record.number);
+    } else {
+        weir_json_key(e->w, "expected_start");
+        weir_json_null(e->w);
+    }
+    put_sentences(e);
+    weir_json_object_end(e->w);
+    return weir_api_json_reply(call, 200, &json, err);
+}

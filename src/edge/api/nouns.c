@@ -1,0 +1,143 @@
+#include "edge/api/nouns.h"
+
+#include "edge/api/facts.h"
+#include "edge/api/impl.h"
+
+struct order {
+    const struct weir_api_noun *noun;
+    const struct weir_world *world;
+};
+
+static int compare_rows(const void *a, const void *b, void *arg)
+{
+    const struct order *order = arg;
+    uint32_t row_a = *(const uint32_t *)a;
+    uint32_t row_b = *(const uint32_t *)b;
+    int by_place = order->noun->compare != NULL
+                       ? order->noun->compare(order->world, row_a, row_b)
+                       : 0;
+
+    return by_place != 0 ? by_place
+                         : weir_str_cmp(order->noun->name(order->world, row_a),
+                                        order->noun->name(order->world, row_b));
+}
+
+uint32_t *weir_api_noun_rows(const struct weir_api_noun *noun, const struct weir_world *world,
+                             struct weir_arena *arena, uint32_t *ret_n)
+{
+    struct order order = {noun, world};
+    uint32_t n_live = weir_world_table(world, noun->table)->n_live;
+    uint32_t *rows = weir_arena_new_n(arena, uint32_t, n_live + 1u);
+    uint32_t n = 0;
+
+    if (rows == NULL)
+        return NULL;
+    for (uint32_t row = weir_world_first(world, noun->table); row != WEIR_NONE && n < n_live;
+         row = weir_world_after(world, noun->table, row))
+        rows[n++] = row;
+    qsort_r(rows, n, sizeof(*rows), compare_rows, &order);
+    *ret_n = n;
+    return rows;
+}
+
+static int rows_of(struct weir_api_call *call, const struct weir_api_noun *noun,
+                   uint32_t **ret_rows, uint32_t *ret_n, struct weir_err *err)
+{
+    int r = weir_api_index_make(&call->api->index, &call->api->service, err);
+
+    if (r < 0)
+        return r;
+    *ret_rows = weir_api_noun_rows(noun, call->api->index.world, call->arena, ret_n);
+    return *ret_rows != NULL ? 0 : weir_error(err, WEIR_E_NO_MEMORY, "no memory for a list");
+}
+
+/* Where the page begins. */
+static int find_after(const struct weir_api_call *call, const struct weir_api_noun *noun,
+                      const uint32_t *rows, uint32_t n, uint32_t *ret_from, struct weir_err *err)
+{
+    const struct weir_str *after = weir_api_query(call, "after");
+    char shown[WEIR_STR_SHOW_MAX];
+
+    *ret_from = 0;
+    if (after == NULL)
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (weir_str_eq(*after, noun->name(call->api->index.world, rows[i]))) {
+            *ret_from = i + 1;
+            return 0;
+        }
+    }
+    weir_error(err, WEIR_E_INVALID, "there is no %s '%s' any more", noun->word,
+               weir_str_show(*after, shown));
+    weir_error_field(err, "after");
+    return weir_error_hint(err, "begin again at the first page");
+}
+
+int weir_api_noun_list(struct weir_api_call *call, const struct weir_api_noun *noun,
+                       struct weir_err *err)
+{
+    struct weir_api_json json;
+    uint32_t limit;
+    uint32_t from;
+    uint32_t *rows;
+    uint32_t n;
+    int r = weir_api_query_limit(call, &limit, err);
+
+    if (r == 0)
+        r = rows_of(call, noun, &rows, &n, err);
+    if (r == 0)
+        r = find_after(call, noun, rows, n, &from, err);
+    if (r < 0)
+        return r;
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_json_key(&json.w, "items");
+    weir_json_array_begin(&json.w);
+    for (uint32_t i = from; i < n && i - from < limit; i++)
+        noun->put(&json.w, call->api, rows[i]);
+    weir_json_array_end(&json.w);
+    if (n - from > limit)
+        weir_api_put_str(&json.w, "next",
+                         noun->name(call->api->index.world, rows[from + limit - 1]));
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 200, &json, err);
+}
+
+static int no_such(const struct weir_api_call *call, const struct weir_api_noun *noun,
+                   const uint32_t *rows, uint32_t n, struct weir_err *err)
+{
+    struct weir_str *names = weir_arena_new_n(call->arena, struct weir_str, n + 1u);
+    char shown[WEIR_STR_SHOW_MAX];
+    ptrdiff_t nearest = -1;
+
+    weir_error(err, WEIR_E_NOT_FOUND, "there is no %s '%s'", noun->word,
+               weir_str_show(call->params[0], shown));
+    for (uint32_t i = 0; names != NULL && i < n; i++)
+        names[i] = noun->name(call->api->index.world, rows[i]);
+    if (names != NULL)
+        nearest = weir_str_nearest(call->params[0], names, n);
+    if (nearest >= 0)
+        return weir_error_hint(err, "did you mean '%s'?", weir_str_show(names[nearest], shown));
+    return weir_error_hint(err, "%s", noun->list);
+}
+
+int weir_api_noun_get(struct weir_api_call *call, const struct weir_api_noun *noun,
+                      struct weir_err *err)
+{
+    struct weir_api_json json;
+    uint32_t *rows;
+    uint32_t n;
+    uint32_t i = 0;
+    int r = rows_of(call, noun, &rows, &n, err);
+
+    if (r < 0)
+        return r;
+    while (i < n &&
+           !weir_str_eq(call->params[0], noun->name(call->api->index.world, rows[i])))
+        i++;
+    if (i == n)
+        return no_such(call, noun, rows, n, err);
+    weir_api_json_init(&json);
+    noun->put(&json.w, call->api, rows[i]);
+    return weir_api_json_reply(call, 200, &json, err);
+}

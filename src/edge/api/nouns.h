@@ -1,0 +1,36 @@
+/* edge/api/nouns.h — things of the world that have names: lists in pages, and one by its name. */
+#ifndef WEIR_EDGE_API_NOUNS_H
+#define WEIR_EDGE_API_NOUNS_H
+
+#include "fmt/json.h"
+#include "model/world.h"
+
+struct weir_api;
+struct weir_api_call;
+struct weir_arena;
+struct weir_err;
+
+struct weir_api_noun {
+    enum weir_table_id table;
+    const char *word; /* "queue" */
+    const char *list; /* "`weir get queues` lists them" */
+    struct weir_str (*name)(const struct weir_world *world, uint32_t row);
+    /* The order of lists; NULL: by name. */
+    int (*compare)(const struct weir_world *world, uint32_t a, uint32_t b);
+    void (*put)(struct weir_json_writer *w, const struct weir_api *api, uint32_t row);
+};
+
+extern const struct weir_api_noun weir_api_queues;
+extern const struct weir_api_noun weir_api_gpus;
+extern const struct weir_api_noun weir_api_nodes;
+
+/* All rows in order, in the arena. NULL: no memory. */
+uint32_t *weir_api_noun_rows(const struct weir_api_noun *noun, const struct weir_world *world,
+                             struct weir_arena *arena, uint32_t *ret_n);
+int weir_api_noun_list(struct weir_api_call *call, const struct weir_api_noun *noun,
+                       struct weir_err *err);
+/* The one that the path names. */
+int weir_api_noun_get(struct weir_api_call *call, const struct weir_api_noun *noun,
+                      struct weir_err *err);
+
+#endif

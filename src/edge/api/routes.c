@@ -1,0 +1,62 @@
+/* Every route, as data. data/openapi.json describes the same ones; a test compares. */
+#include "edge/api/handlers.h"
+#include "edge/api/impl.h"
+#include "model/world.h"
+
+enum { APPLY_BYTES_MAX = 8 * 1024 * 1024, SUBMIT_BYTES_MAX = 4 * 1024 * 1024 };
+
+#define GET  WEIR_HTTP1_METHOD_GET
+#define POST WEIR_HTTP1_METHOD_POST
+
+const struct weir_api_route weir_api_routes[] = {
+    {GET, "/", WEIR_API_ANYBODY, weir_api_get_root, .without_state = true},
+    {GET, "/healthz", WEIR_API_ANYBODY, weir_api_get_healthz, .without_state = true},
+    {GET, "/readyz", WEIR_API_ANYBODY, weir_api_get_readyz, .without_state = true},
+    {GET, "/metrics", WEIR_API_READ, weir_api_get_metrics, .without_state = true},
+    {GET, "/v1/openapi.json", WEIR_API_ANYBODY, weir_api_get_openapi, .without_state = true},
+    {GET, "/v1/version", WEIR_API_READ, weir_api_get_version, .without_state = true},
+    {GET, "/v1/whoami", WEIR_API_READ, weir_api_get_whoami, .without_state = true},
+
+    {POST, "/v1/workloads", WEIR_API_SUBMIT, weir_api_submit, .body = WEIR_API_BODY_RESOURCES,
+     .body_max_bytes = SUBMIT_BYTES_MAX},
+    {GET, "/v1/workloads", WEIR_API_READ, weir_api_list_workloads,
+     "all queue owner name state limit after"},
+    {GET, "/v1/workloads/{id}", WEIR_API_READ, weir_api_get_workload, "limit after"},
+    {POST, "/v1/workloads/{id}/cancel", WEIR_API_SUBMIT, weir_api_cancel},
+    {POST, "/v1/workloads/{id}/signal", WEIR_API_SUBMIT, weir_api_signal,
+     .body = WEIR_API_BODY_JSON},
+    {GET, "/v1/workloads/{id}/explain", WEIR_API_READ, weir_api_explain},
+    {GET, "/v1/workloads/{id}/logs", WEIR_API_READ, weir_api_get_logs,
+     "stream member attempt offset follow"},
+    {GET, "/v1/workloads/{id}/attach", WEIR_API_READ, weir_api_attach,
+     "member attempt stdout stderr"},
+
+    {GET, "/v1/queues", WEIR_API_READ, weir_api_list_queues, "limit after"},
+    {GET, "/v1/queues/{name}", WEIR_API_READ, weir_api_get_queue},
+    {WEIR_HTTP1_METHOD_DELETE, "/v1/queues/{name}", WEIR_API_ADMIN, weir_api_delete_queue},
+    {POST, "/v1/apply", WEIR_API_SUBMIT, weir_api_apply, "dryRun", .body = WEIR_API_BODY_RESOURCES,
+     .body_max_bytes = APPLY_BYTES_MAX},
+
+    {GET, "/v1/gpus", WEIR_API_READ, weir_api_list_gpus, "limit after"},
+    {GET, "/v1/gpus/{key}", WEIR_API_READ, weir_api_get_gpu},
+    {POST, "/v1/gpus/{key}/cordon", WEIR_API_ADMIN, weir_api_set_gpu_phase,
+     .arg = WEIR_NODE_CORDONED},
+    {POST, "/v1/gpus/{key}/uncordon", WEIR_API_ADMIN, weir_api_set_gpu_phase,
+     .arg = WEIR_NODE_READY},
+    {GET, "/v1/nodes", WEIR_API_READ, weir_api_list_nodes, "limit after"},
+    {GET, "/v1/nodes/{name}", WEIR_API_READ, weir_api_get_node},
+    {POST, "/v1/nodes/{name}/cordon", WEIR_API_ADMIN, weir_api_set_node_phase,
+     .arg = WEIR_NODE_CORDONED},
+    {POST, "/v1/nodes/{name}/uncordon", WEIR_API_ADMIN, weir_api_set_node_phase,
+     .arg = WEIR_NODE_READY},
+    {POST, "/v1/nodes/{name}/drain", WEIR_API_ADMIN, weir_api_set_node_phase,
+     .arg = WEIR_NODE_DRAINING},
+
+    {GET, "/v1/events", WEIR_API_READ, weir_api_get_events, "limit after"},
+    {GET, "/v1/snapshot", WEIR_API_READ, weir_api_get_snapshot},
+};
+
+const uint32_t weir_api_n_routes = sizeof(weir_api_routes) / sizeof(weir_api_routes[0]);
+
+_Static_assert(sizeof(weir_api_routes) / sizeof(weir_api_routes[0]) <= WEIR_API_ROUTES_MAX,
+               "WEIR_API_ROUTES_MAX");

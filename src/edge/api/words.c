@@ -1,0 +1,507 @@
+#include "edge/api/words.h"
+
+#include "base/err.h"
+#include "base/units.h"
+#include "model/signals.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64, HOLDERS_SHOWN = 3, TIME_TEXT_MAX = 64 };
+
+/* ---- ends ---- */
+
+static const char *how_exited(int32_t status, char *text)
+{
+    const char *name;
+
+    if (status > SIGNAL_STATUS && status <= SIGNAL_STATUS + SIGNAL_MAX) {
+        name = weir_signal_name(status - SIGNAL_STATUS);
+        if (name != NULL)
+            snprintf(text, WEIR_WORDS_REASON_MAX, "killed by signal %d (%s)",
+                     status - SIGNAL_STATUS, name);
+        else
+            snprintf(text, WEIR_WORDS_REASON_MAX, "killed by signal %d", status - SIGNAL_STATUS);
+    } else {
+        snprintf(text, WEIR_WORDS_REASON_MAX, "exit %d", status);
+    }
+    return text;
+}
+
+/* NULL: as the exit status says. */
+static const char *const ends[WEIR_CAUSE_MAX] = {
+    [WEIR_CAUSE_PREEMPTED] = "stopped for a higher priority",
+    [WEIR_CAUSE_RECLAIMED] = "stopped for the guarantee of another queue",
+    [WEIR_CAUSE_CANCELLED] = "cancelled",
+    [WEIR_CAUSE_DRAINED] = "its node was drained",
+    [WEIR_CAUSE_GANG_BROKEN] = "another member failed",
+    [WEIR_CAUSE_RUN_LIMIT] = "run time limit of its queue",
+    [WEIR_CAUSE_TIME_LIMIT] = "time limit",
+    [WEIR_CAUSE_OUT_OF_MEMORY] = "out of memory",
+    [WEIR_CAUSE_LOST] = "lost: it ended unseen",
+    [WEIR_CAUSE_NOT_STARTED] = "it could not be started",
+};
+
+const char *weir_words_end(uint32_t state, uint32_t cause, int32_t exit_status,
+                           char ret_text[WEIR_WORDS_REASON_MAX])
+{
+    if (state == WEIR_TASK_CANCELLED)
+        return ends[WEIR_CAUSE_CANCELLED];
+    if (state == WEIR_TASK_LOST)
+        return ends[WEIR_CAUSE_LOST];
+    if (state == WEIR_TASK_FAILED && cause < WEIR_CAUSE_MAX && ends[cause] != NULL)
+        return ends[cause];
+    return how_exited(exit_status, ret_text);
+}
+
+const char *weir_words_stopping(uint32_t cause)
+{
+    static const char *const why[WEIR_CAUSE_MAX] = {
+        [WEIR_CAUSE_PREEMPTED] = "stopping for a higher priority",
+        [WEIR_CAUSE_RECLAIMED] = "stopping for the guarantee of another queue",
+        [WEIR_CAUSE_CANCELLED] = "stopping: cancelled",
+        [WEIR_CAUSE_DRAINED] = "stopping: its node is being drained",
+        [WEIR_CAUSE_GANG_BROKEN] = "stopping: another member failed",
+        [WEIR_CAUSE_RUN_LIMIT] = "stopping: run time limit of its queue",
+        [WEIR_CAUSE_TIME_LIMIT] = "stopping: time limit",
+    };
+
+    return cause < WEIR_CAUSE_MAX && why[cause] != NULL ? why[cause] : "stopping";
+}
+
+const char *weir_words_waiting(const struct weir_plan *plan, const struct weir_verdict *verdict)
+{
+    if (verdict->blocking >= plan->n_reasons)
+        return NULL;
+    return weir_reason_name((enum weir_reason_code)plan->reasons[verdict->blocking].code);
+}
+
+/* ---- amounts, times, names ---- */
+
+static void put_count(int64_t milli, const char *one, const char *many, struct weir_buf *out)
+{
+    weir_units_format_mgpu(milli, out);
+    weir_buf_printf(out, " %s", milli == WEIR_MGPU_PER_GPU ? one : many);
+}
+
+static struct weir_str after_slash(struct weir_str name)
+{
+    ptrdiff_t slash = weir_str_find_char(name, '/');
+
+    return slash < 0 ? name : weir_str_sub(name, (size_t)slash + 1, name.len);
+}
+
+void weir_words_amount(const struct weir_world *world, uint32_t resource, int64_t amount,
+                       struct weir_buf *out)
+{
+    const struct weir_resource *row = weir_world_resource(world, resource);
+    struct weir_str name = weir_world_string(world, row->name);
+
+    switch ((enum weir_resource_kind)row->kind) {
+    case WEIR_RESOURCE_GPU:
+        put_count(amount, "GPU", amount < WEIR_MGPU_PER_GPU && amount > 0 ? "of a GPU" : "GPUs",
+                  out);
+        break;
+    case WEIR_RESOURCE_CPU:
+        put_count(amount, "CPU", "CPUs", out);
+        break;
+    case WEIR_RESOURCE_MEMORY:
+        weir_units_format_bytes(amount, out);
+        weir_buf_puts(out, " of memory");
+        break;
+    case WEIR_RESOURCE_GPU_CLASS:
+    case WEIR_RESOURCE_MIG:
+        weir_units_format_mgpu(amount, out);
+        weir_buf_printf(out, " %.*s", WEIR_STR_ARG(after_slash(name)));
+        break;
+    case WEIR_RESOURCE_OTHER:
+    case WEIR_RESOURCE_KIND_MAX:
+        weir_units_format_mgpu(amount, out);
+        weir_buf_printf(out, " %.*s", WEIR_STR_ARG(name));
+        break;
+    }
+}
+
+/* The resource alone: "GPUs", "h100-sxm GPUs", "memory". */
+static void put_resource(const struct weir_world *world, uint32_t resource, struct weir_buf *out)
+{
+    const struct weir_resource *row;
+    struct weir_str name;
+
+    if (resource == WEIR_NONE) {
+        weir_buf_puts(out, "GPUs");
+        return;
+    }
+    row = weir_world_resource(world, resource);
+    name = weir_world_string(world, row->name);
+    if (row->kind == WEIR_RESOURCE_GPU)
+        weir_buf_puts(out, "GPUs");
+    else if (row->kind == WEIR_RESOURCE_CPU)
+        weir_buf_puts(out, "CPUs");
+    else if (row->kind == WEIR_RESOURCE_GPU_CLASS)
+        weir_buf_printf(out, "%.*s GPUs", WEIR_STR_ARG(after_slash(name)));
+    else
+        weir_buf_str(out, after_slash(name));
+}
+
+void weir_words_time(int64_t wall_ms, int64_t now_wall_ms, struct weir_buf *out)
+{
+    time_t then = (time_t)(wall_ms / 1000);
+    time_t now = (time_t)(now_wall_ms / 1000);
+    char text[TIME_TEXT_MAX];
+    struct tm then_tm;
+    struct tm now_tm;
+    bool is_today;
+
+    if (localtime_r(&then, &then_tm) == NULL || localtime_r(&now, &now_tm) == NULL) {
+        weir_buf_printf(out, "%lld ms", (long long)wall_ms);
+        return;
+    }
+    is_today = then_tm.tm_year == now_tm.tm_year && then_tm.tm_yday == now_tm.tm_yday;
+    if (strftime(text, sizeof(text), is_today ? "%H:%M %Z" : "%Y-%m-%d %H:%M %Z", &then_tm) == 0)
+        text[0] = '\0';
+    weir_buf_puts(out, text);
+}
+
+void weir_words_subject(const struct weir_world *world, uint32_t kind, uint32_t subject,
+                        struct weir_buf *out)
+{
+    if (subject == WEIR_NONE)
+        return;
+    switch ((enum weir_subject)kind) {
+    case WEIR_SUBJECT_NODE:
+        weir_buf_puts(out, "node/");
+        weir_buf_str(out, weir_world_string(world, weir_world_node(world, subject)->name));
+        break;
+    case WEIR_SUBJECT_DEVICE:
+        weir_buf_puts(out, "gpu/");
+        weir_buf_str(out, weir_world_string(world, weir_world_device(world, subject)->uuid));
+        break;
+    case WEIR_SUBJECT_QUEUE:
+        weir_buf_puts(out, "queue/");
+        weir_buf_str(out, weir_world_string(world, weir_world_queue(world, subject)->name));
+        break;
+    case WEIR_SUBJECT_WORKLOAD:
+        weir_buf_puts(out, "workload/");
+        weir_buf_u64(out, weir_world_workload(world, subject)->number);
+        break;
+    case WEIR_SUBJECT_TASK:
+        weir_buf_puts(out, "workload/");
+        weir_buf_u64(
+            out,
+            weir_world_workload(world, weir_world_task(world, subject)->workload)->number);
+        weir_buf_printf(out, "/%u", weir_world_task(world, subject)->member);
+        break;
+    case WEIR_SUBJECT_POOL:
+        weir_buf_puts(out, "pool/");
+        weir_buf_str(out, weir_world_string(world, subject));
+        break;
+    case WEIR_SUBJECT_NONE:
+    case WEIR_SUBJECT_MAX:
+        break;
+    }
+}
+
+/* ---- sentences ---- */
+
+/* {count} {total} nodes or devices; {subject} its name; {need} {have} amounts of the resource;
+ * {held} {limit} of the queue; {resource}; {time} not before; {members} {fit} of a gang. */
+struct phrase {
+    const char *alone;   /* of the workload, its queue, its gang */
+    const char *nodes;   /* after "3 of 5 "; NULL: alone */
+    const char *devices; /* after "3 of 5 " */
+};
+
+static const struct phrase phrases[WEIR_REASON_CODE_MAX] = {
+    [WEIR_REASON_NONE] = {"ok", "fit", "fit"},
+    [WEIR_REASON_PRIORITY] = {"it fits, but others come first",
+                              "are taken by workloads that come first",
+                              "go to workloads that come first"},
+    [WEIR_REASON_RESOURCES] = {"not enough free {resource} anywhere",
+                               "have too few free {resource}", "have too little free"},
+    [WEIR_REASON_QUEUE_LIMIT] = {"its limit of {limit} is reached ({held} held, {need} more asked "
+                                 "for)",
+                                 NULL, NULL},
+    [WEIR_REASON_PARENT_LIMIT] = {"the limit of {limit} further up is reached ({held} held, {need} "
+                                  "more asked for)",
+                                  NULL, NULL},
+    [WEIR_REASON_GANG] = {"{have-count} of {need-count} members fit at the same time", NULL, NULL},
+    [WEIR_REASON_TOPOLOGY] = {"nowhere do all members fit as close together as asked for",
+                              "are in a domain that is too small", NULL},
+    [WEIR_REASON_GPU_CLASS] = {"no GPU of the model asked for", "have GPUs of another model",
+                               "are of another model"},
+    [WEIR_REASON_GPU_MEMORY] = {"no GPU with enough memory", "have GPUs with too little memory",
+                                "have too little memory"},
+    [WEIR_REASON_ISOLATION] = {"nowhere is the isolation to be had that it asks for",
+                               "cannot promise the isolation asked for",
+                               "cannot promise the isolation asked for"},
+    [WEIR_REASON_NODE_CORDONED] = {"the node is cordoned", "are cordoned", "are on cordoned nodes"},
+    [WEIR_REASON_NODE_NOT_READY] = {"the node is not ready", "are not ready",
+                                    "are on nodes that are not ready"},
+    [WEIR_REASON_DEVICE_UNHEALTHY] = {"the GPU is unhealthy", "have unhealthy GPUs",
+                                      "are unhealthy"},
+    [WEIR_REASON_DEVICE_CORDONED] = {"the GPU is cordoned", "have cordoned GPUs", "are cordoned"},
+    [WEIR_REASON_DEVICE_FOREIGN] = {"the GPU is in use by processes weir did not start",
+                                    "have GPUs in use by processes weir did not start",
+                                    "are in use by processes weir did not start"},
+    [WEIR_REASON_DEVICE_BUSY] = {"the GPUs are held by other workloads",
+                                 "have their GPUs held by other workloads",
+                                 "are held by other workloads"},
+    [WEIR_REASON_CPU] = {"not enough free CPUs", "have too few free CPUs",
+                         "are on nodes with too few free CPUs"},
+    [WEIR_REASON_MEMORY] = {"not enough free memory", "have too little free memory",
+                            "are on nodes with too little free memory"},
+    [WEIR_REASON_LABELS] = {"no node has the labels asked for", "lack the labels asked for",
+                            "are on nodes without the labels asked for"},
+    [WEIR_REASON_BEGIN_TIME] = {"not before {time}", NULL, NULL},
+    [WEIR_REASON_BACKOFF] = {"waits until {time} after a failure", NULL, NULL},
+    [WEIR_REASON_HELD] = {"held until it is released", NULL, NULL},
+    [WEIR_REASON_EVICTING] = {"room is being made: what is in the way is stopping",
+                              "are being made free: what runs there is stopping",
+                              "are being made free: what runs there is stopping"},
+    [WEIR_REASON_RESERVED] = {"what is free is kept for a workload before it",
+                              "are kept for a workload before it",
+                              "are kept for a workload before it"},
+    [WEIR_REASON_ALL_RUNNING] = {"as many of its tasks run as may; the rest waits its turn", NULL,
+                                 NULL},
+    [WEIR_REASON_MISCONFIGURED] = {"it can never run as the fleet is now",
+                                   "can never run it as they are", "can never run it as they are"},
+};
+
+static int64_t not_before(const struct weir_words *words)
+{
+    const struct weir_workload *w = weir_world_workload(words->world, words->workload);
+    int64_t earliest = INT64_MAX;
+
+    if (w->not_before_wall_ms > words->now_wall_ms)
+        return w->not_before_wall_ms;
+    for (uint32_t t = w->first_task; t != WEIR_NONE;) {
+        const struct weir_task *task = weir_world_task(words->world, t);
+
+        if (task->state == WEIR_TASK_QUEUED && task->not_before_wall_ms > 0 &&
+            task->not_before_wall_ms < earliest)
+            earliest = task->not_before_wall_ms;
+        t = task->next_in_workload;
+    }
+    return earliest == INT64_MAX ? w->not_before_wall_ms : earliest;
+}
+
+static const struct weir_queue *queue_of(const struct weir_words *words,
+                                         const struct weir_reason *reason)
+{
+    if (reason->subject_kind == WEIR_SUBJECT_QUEUE && reason->subject != WEIR_NONE)
+        return weir_world_queue(words->world, reason->subject);
+    return weir_world_queue(words->world,
+                            weir_world_workload(words->world, words->workload)->queue);
+}
+
+static void put_field(const struct weir_words *words, const struct weir_reason *reason,
+                      struct weir_str name, struct weir_buf *out)
+{
+    uint32_t resource = reason->resource != WEIR_NONE ? reason->resource : WEIR_RES_GPU;
+    const struct weir_queue *queue = queue_of(words, reason);
+
+    if (weir_str_eq_c(name, "resource"))
+        put_resource(words->world, reason->resource, out);
+    else if (weir_str_eq_c(name, "need"))
+        weir_words_amount(words->world, resource, reason->need, out);
+    else if (weir_str_eq_c(name, "held"))
+        weir_words_amount(words->world, resource, queue->held.of[resource], out);
+    else if (weir_str_eq_c(name, "limit"))
+        weir_words_amount(words->world, resource, queue->limit.of[resource], out);
+    else if (weir_str_eq_c(name, "have-count"))
+        weir_buf_i64(out, reason->have);
+    else if (weir_str_eq_c(name, "need-count"))
+        weir_buf_i64(out, reason->need);
+    else if (weir_str_eq_c(name, "time"))
+        weir_words_time(not_before(words), words->now_wall_ms, out);
+    else
+        WEIR_BUG("a phrase with an unknown field");
+}
+
+static void put_phrase(const struct weir_words *words, const struct weir_reason *reason,
+                       const char *phrase, struct weir_buf *out)
+{
+    struct weir_str rest = weir_str(phrase);
+
+    while (rest.len > 0) {
+        ptrdiff_t open = weir_str_find_char(rest, '{');
+        ptrdiff_t close = weir_str_find_char(rest, '}');
+
+        if (open < 0) {
+            weir_buf_str(out, rest);
+            return;
+        }
+        weir_buf_str(out, weir_str_sub(rest, 0, (size_t)open));
+        put_field(words, reason,
+                  weir_str_sub(rest, (size_t)open + 1, (size_t)(close - open) - 1), out);
+        rest = weir_str_sub(rest, (size_t)close + 1, rest.len);
+    }
+}
+
+/* "1 of 3 is", "2 of 3 are". */
+static const char *for_one(const char *phrase, struct weir_buf *out)
+{
+    static const char *const verbs[][2] = {
+        {"have ", "has "}, {"are ", "is "}, {"go ", "goes "}, {"lack ", "lacks "}, {"fit", "fits"},
+    };
+
+    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+        size_t len = strlen(verbs[i][0]);
+
+        if (strncmp(phrase, verbs[i][0], len) == 0) {
+            weir_buf_puts(out, verbs[i][1]);
+            return phrase + len;
+        }
+    }
+    return phrase;
+}
+
+static void put_counted(const struct weir_words *words, const struct weir_reason *reason,
+                        const char *phrase, struct weir_buf *out)
+{
+    enum weir_table_id table =
+        reason->level == WEIR_LEVEL_NODES ? WEIR_TABLE_NODES : WEIR_TABLE_DEVICES;
+
+    weir_buf_printf(out, "%u of %u ", reason->count,
+                    weir_world_table(words->world, table)->n_live);
+    if (reason->count == 1)
+        phrase = for_one(phrase, out);
+    put_phrase(words, reason, phrase, out);
+}
+
+static void put_level(const struct weir_words *words, const struct weir_reason *reason,
+                      struct weir_buf *out)
+{
+    static const char *const names[WEIR_LEVEL_MAX] = {
+        [WEIR_LEVEL_WORKLOAD] = "workload", [WEIR_LEVEL_QUEUE] = "queue",
+        [WEIR_LEVEL_GANG] = "members",      [WEIR_LEVEL_TOPOLOGY] = "topology",
+        [WEIR_LEVEL_NODES] = "nodes",       [WEIR_LEVEL_DEVICES] = "GPUs"};
+
+    weir_buf_puts(out, reason->level < WEIR_LEVEL_MAX ? names[reason->level] : "fleet");
+    if (reason->level == WEIR_LEVEL_QUEUE)
+        weir_buf_printf(out, " %.*s",
+                        WEIR_STR_ARG(weir_world_string(words->world,
+                                                       queue_of(words, reason)->name)));
+    weir_buf_puts(out, ": ");
+}
+
+static void put_quota(const struct weir_words *words, const struct weir_reason *reason,
+                      struct weir_buf *out)
+{
+    uint32_t resource = reason->resource != WEIR_NONE ? reason->resource : WEIR_RES_GPU;
+    const struct weir_queue *queue = queue_of(words, reason);
+    int64_t limit = queue->limit.of[resource];
+
+    weir_buf_puts(out, " (");
+    weir_words_amount(words->world, resource, queue->held.of[resource], out);
+    if (limit == INT64_MAX) {
+        weir_buf_puts(out, " held, no limit)");
+        return;
+    }
+    weir_buf_puts(out, " held, limit ");
+    weir_words_amount(words->world, resource, limit, out);
+    weir_buf_putc(out, ')');
+}
+
+static void put_holders(const struct weir_words *words, const struct weir_reason *reason,
+                        struct weir_buf *out)
+{
+    const struct weir_plan *plan = words->plan;
+
+    for (uint32_t i = 0; i < reason->n_holders; i++) {
+        const struct weir_holder *holder = &plan->holders[reason->first_holder + i];
+
+        if (i == HOLDERS_SHOWN) {
+            weir_buf_printf(out, " and %u more", reason->n_holders - i);
+            return;
+        }
+        weir_buf_printf(out, "%s%llu", i == 0 ? "; held by workload " : ", ",
+                        (unsigned long long)weir_world_workload(words->world, holder->workload)
+                            ->number);
+        if (holder->end_p50_wall_ms < INT64_MAX && holder->end_p50_wall_ms > 0) {
+            weir_buf_puts(out, " (until about ");
+            weir_words_time(holder->end_p50_wall_ms, words->now_wall_ms, out);
+            weir_buf_putc(out, ')');
+        }
+    }
+}
+
+void weir_words_reason(const struct weir_words *words, const struct weir_reason *reason,
+                       struct weir_buf *out)
+{
+    static const struct phrase unknown = {"it has to wait", NULL, NULL};
+    const struct phrase *phrase =
+        reason->code < WEIR_REASON_CODE_MAX ? &phrases[reason->code] : &unknown;
+    const char *counted = reason->level == WEIR_LEVEL_NODES     ? phrase->nodes
+                          : reason->level == WEIR_LEVEL_DEVICES ? phrase->devices
+                                                                : NULL;
+
+    put_level(words, reason, out);
+    if (counted != NULL && reason->count > 0)
+        put_counted(words, reason, counted, out);
+    else
+        put_phrase(words, reason, phrase->alone, out);
+    if (reason->level == WEIR_LEVEL_QUEUE && reason->code == WEIR_REASON_NONE)
+        put_quota(words, reason, out);
+    put_holders(words, reason, out);
+}
+
+/* ---- what would help ---- */
+
+const char *weir_words_unblock_name(uint32_t kind)
+{
+    static const char *const names[WEIR_UNBLOCK_MAX] = {
+        [WEIR_UNBLOCK_NONE] = "none",
+        [WEIR_UNBLOCK_WAIT_FOR] = "wait-for",
+        [WEIR_UNBLOCK_RAISE_LIMIT] = "raise-limit",
+        [WEIR_UNBLOCK_UNCORDON] = "uncordon",
+        [WEIR_UNBLOCK_ADD_CAPACITY] = "add-capacity",
+        [WEIR_UNBLOCK_WAIT_UNTIL] = "wait-until",
+        [WEIR_UNBLOCK_RELEASE] = "release",
+    };
+
+    return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
+}
+
+void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,
+                        struct weir_buf *out)
+{
+    uint32_t resource =
+        verdict->unblock_resource != WEIR_NONE ? verdict->unblock_resource : WEIR_RES_GPU;
+
+    switch ((enum weir_unblock_kind)verdict->unblock) {
+    case WEIR_UNBLOCK_WAIT_FOR:
+        weir_buf_puts(out, "what it needs comes free with the end of ");
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
+        break;
+    case WEIR_UNBLOCK_RAISE_LIMIT:
+        weir_buf_puts(out, "it could start if the limit of ");
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
+        weir_buf_puts(out, " were ");
+        weir_words_amount(words->world, resource, verdict->unblock_amount, out);
+        break;
+    case WEIR_UNBLOCK_UNCORDON:
+        weir_buf_puts(out, "it could start if these were put back into use: ");
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
+        break;
+    case WEIR_UNBLOCK_ADD_CAPACITY:
+        weir_buf_puts(out, "it could start with this much more: ");
+        weir_words_amount(words->world, resource, verdict->unblock_amount, out);
+        break;
+    case WEIR_UNBLOCK_WAIT_UNTIL:
+        weir_buf_puts(out, "it can start from ");
+        weir_words_time(verdict->unblock_amount, words->now_wall_ms, out);
+        weir_buf_puts(out, " on");
+        break;
+    case WEIR_UNBLOCK_RELEASE:
+        weir_buf_puts(out, "it can start when it is released");
+        break;
+    case WEIR_UNBLOCK_NONE:
+    case WEIR_UNBLOCK_MAX:
+        break;
+    }
+}
