@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/command.h"
-#include "cmd/table.h"
+#include "cmd/sheet.h"
 
 #include <string.h>
 

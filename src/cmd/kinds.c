@@ -32,7 +32,7 @@ static void put_amount(struct weir_buf *text, const struct weir_tree *amount)
         weir_buf_str(text, amount->text);
 }
 
-void weir_kinds_amounts(struct weir_table *table, const struct weir_tree *amounts)
+void weir_kinds_amounts(struct weir_sheet *table, const struct weir_tree *amounts)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
 
@@ -42,22 +42,22 @@ void weir_kinds_amounts(struct weir_table *table, const struct weir_tree *amount
             weir_buf_putc(&text, ',');
         put_amount(&text, one);
     }
-    weir_table_add(table, weir_buf_view(&text));
+    weir_sheet_add(table, weir_buf_view(&text));
 }
 
-static void add_bytes(struct weir_table *table, const struct weir_tree *item, const char *member)
+static void add_bytes(struct weir_sheet *table, const struct weir_tree *item, const char *member)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
     int64_t bytes = weir_client_i64(item, member, -1);
 
     if (bytes >= 0)
         weir_units_format_bytes(bytes, &text);
-    weir_table_add(table, weir_buf_view(&text));
+    weir_sheet_add(table, weir_buf_view(&text));
 }
 
 /* ---- queues ---- */
 
-static const struct weir_table_column queue_columns[] = {
+static const struct weir_sheet_column queue_columns[] = {
     {.title = "NAME"},
     {.title = "PARENT"},
     {.title = "GUARANTEED", .is_right = true},
@@ -71,7 +71,7 @@ static const struct weir_table_column queue_columns[] = {
     {.title = "PREEMPTIBLE", .wide = true},
 };
 
-static void queue_row(struct weir_table *table, const struct weir_tree *item, int64_t now_ms)
+static void queue_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     (void)now_ms;
     weir_output_cell(table, item, "name");
@@ -97,7 +97,7 @@ const struct weir_output_kind weir_queues_kind = {
 
 /* ---- GPUs ---- */
 
-static const struct weir_table_column gpu_columns[] = {
+static const struct weir_sheet_column gpu_columns[] = {
     {.title = "KEY"},
     {.title = "NODE"},
     {.title = "INDEX", .is_right = true},
@@ -111,7 +111,7 @@ static const struct weir_table_column gpu_columns[] = {
     {.title = "HOLDERS", .stretches = true},
 };
 
-static void add_holders(struct weir_table *table, const struct weir_tree *holders)
+static void add_holders(struct weir_sheet *table, const struct weir_tree *holders)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
 
@@ -121,10 +121,10 @@ static void add_holders(struct weir_table *table, const struct weir_tree *holder
             weir_buf_putc(&text, ',');
         weir_buf_str(&text, weir_client_text(one, "id"));
     }
-    weir_table_add(table, weir_buf_view(&text));
+    weir_sheet_add(table, weir_buf_view(&text));
 }
 
-static void gpu_row(struct weir_table *table, const struct weir_tree *item, int64_t now_ms)
+static void gpu_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     (void)now_ms;
     weir_output_cell(table, item, "key");
@@ -150,7 +150,7 @@ static const struct weir_output_kind gpus_kind = {
 
 /* ---- nodes ---- */
 
-static const struct weir_table_column node_columns[] = {
+static const struct weir_sheet_column node_columns[] = {
     {.title = "NAME"},
     {.title = "PHASE", .is_state = true},
     {.title = "GPUS", .is_right = true},
@@ -160,7 +160,7 @@ static const struct weir_table_column node_columns[] = {
     {.title = "CAUSE", .stretches = true},
 };
 
-static void node_row(struct weir_table *table, const struct weir_tree *item, int64_t now_ms)
+static void node_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     (void)now_ms;
     weir_output_cell(table, item, "name");
@@ -182,7 +182,7 @@ static const struct weir_output_kind nodes_kind = {
 
 /* ---- events ---- */
 
-static const struct weir_table_column event_columns[] = {
+static const struct weir_sheet_column event_columns[] = {
     {.title = "SEQ", .is_right = true},
     {.title = "AT"},
     {.title = "KIND"},
@@ -193,13 +193,13 @@ static const struct weir_table_column event_columns[] = {
     {.title = "CAUSE", .stretches = true},
 };
 
-static void event_row(struct weir_table *table, const struct weir_tree *item, int64_t now_ms)
+static void event_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     int64_t at_ms = weir_client_i64(item, "at_ms", -1);
     char when[WEIR_WHEN_MAX];
 
     weir_output_cell(table, item, "seq");
-    weir_table_add(table, weir_str(at_ms >= 0 ? weir_when_exact(at_ms, now_ms, when) : ""));
+    weir_sheet_add(table, weir_str(at_ms >= 0 ? weir_when_exact(at_ms, now_ms, when) : ""));
     weir_output_cell(table, item, "kind");
     weir_output_cell(table, item, "subject");
     weir_output_cell(table, item, "actor");

@@ -21,7 +21,7 @@ int weir_kind_find(const char *command, const char *word, const struct weir_kind
                    struct weir_err *err);
 
 /* Cells of what has amounts: "4,cpu=16,memory=64Gi". */
-void weir_kinds_amounts(struct weir_table *table, const struct weir_tree *amounts);
+void weir_kinds_amounts(struct weir_sheet *table, const struct weir_tree *amounts);
 
 extern const struct weir_output_kind weir_queues_kind;
 extern const struct weir_output_kind weir_events_kind;

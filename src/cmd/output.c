@@ -36,9 +36,9 @@ bool weir_output_color(const struct weir_args *args, int fd)
            (term == NULL || !weir_str_eq_c(weir_str(term), "dumb"));
 }
 
-struct weir_table_look weir_output_look(const struct weir_args *args)
+struct weir_sheet_look weir_output_look(const struct weir_args *args)
 {
-    struct weir_table_look look = {.wide = weir_output_form(args) == WEIR_OUTPUT_WIDE,
+    struct weir_sheet_look look = {.wide = weir_output_form(args) == WEIR_OUTPUT_WIDE,
                                    .color = weir_output_color(args, STDOUT_FILENO)};
     struct winsize size;
 
@@ -80,23 +80,23 @@ int weir_output_yaml(const struct weir_tree *tree, struct weir_err *err)
 
 /* ---- cells ---- */
 
-void weir_output_cell(struct weir_table *table, const struct weir_tree *item, const char *member)
+void weir_output_cell(struct weir_sheet *table, const struct weir_tree *item, const char *member)
 {
-    weir_table_add(table, weir_client_text(item, member));
+    weir_sheet_add(table, weir_client_text(item, member));
 }
 
-void weir_output_span(struct weir_table *table, int64_t from_ms, int64_t to_ms)
+void weir_output_span(struct weir_sheet *table, int64_t from_ms, int64_t to_ms)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
 
     if (from_ms >= 0 && to_ms >= 0)
         weir_duration_format(to_ms > from_ms ? to_ms - from_ms : 0, &text);
-    weir_table_add(table, weir_buf_view(&text));
+    weir_sheet_add(table, weir_buf_view(&text));
 }
 
-void weir_output_joined(struct weir_table *table, const struct weir_tree *list)
+void weir_output_joined(struct weir_sheet *table, const struct weir_tree *list)
 {
-    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_TABLE_BYTES_MAX);
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SHEET_BYTES_MAX);
 
     for (const struct weir_tree *one = list != NULL ? list->first : NULL; one != NULL;
          one = one->next) {
@@ -104,7 +104,7 @@ void weir_output_joined(struct weir_table *table, const struct weir_tree *list)
             weir_buf_putc(&text, ',');
         weir_buf_str(&text, one->text);
     }
-    weir_table_add(table, weir_buf_view(&text));
+    weir_sheet_add(table, weir_buf_view(&text));
 }
 
 /* ---- lists ---- */
@@ -112,7 +112,7 @@ void weir_output_joined(struct weir_table *table, const struct weir_tree *list)
 struct list {
     const struct weir_output_kind *kind;
     enum weir_output form;
-    struct weir_table table;
+    struct weir_sheet table;
     struct weir_buf text;
     struct weir_json_writer writer;
     size_t n;
@@ -166,7 +166,7 @@ static int add_item(void *ctx, const struct weir_tree *item, struct weir_err *er
 
 static int end_list(struct list *list, const struct weir_args *args, struct weir_err *err)
 {
-    struct weir_table_look look;
+    struct weir_sheet_look look;
     int result;
 
     if (list->form == WEIR_OUTPUT_JSON) {
@@ -181,7 +181,7 @@ static int end_list(struct list *list, const struct weir_args *args, struct weir
     if (list->n == 0 && isatty(STDERR_FILENO) == 1)
         fprintf(stderr, "%s\n", list->kind->nothing);
     look = weir_output_look(args);
-    result = weir_table_write(&list->table, &look, &list->text, err);
+    result = weir_sheet_write(&list->table, &look, &list->text, err);
     return result < 0 ? result : flush_text(list, err);
 }
 
@@ -194,14 +194,14 @@ int weir_output_list(struct weir_client *client, const struct weir_args *args,
                         .now_ms = weir_clock_wall_ms()};
     int result;
 
-    weir_table_init(&list.table, kind->columns, kind->n_columns);
+    weir_sheet_init(&list.table, kind->columns, kind->n_columns);
     weir_json_writer_init(&list.writer, &list.text, true);
     if (list.form == WEIR_OUTPUT_JSON)
         weir_json_array_begin(&list.writer);
     result = weir_client_list(client, add_item, &list, err);
     if (result == 0)
         result = end_list(&list, args, err);
-    weir_table_finish(&list.table);
+    weir_sheet_finish(&list.table);
     weir_buf_finish(&list.text);
     return result;
 }
@@ -210,8 +210,8 @@ int weir_output_object(const struct weir_tree *object, const struct weir_args *a
                        const struct weir_output_kind *kind, struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
-    struct weir_table_look look = weir_output_look(args);
-    struct weir_table table;
+    struct weir_sheet_look look = weir_output_look(args);
+    struct weir_sheet table;
     int result;
 
     switch (weir_output_form(args)) {
@@ -227,9 +227,9 @@ int weir_output_object(const struct weir_tree *object, const struct weir_args *a
     case WEIR_OUTPUT_WIDE:
         break;
     }
-    weir_table_init(&table, kind->columns, kind->n_columns);
+    weir_sheet_init(&table, kind->columns, kind->n_columns);
     kind->row(&table, object, weir_clock_wall_ms());
-    result = weir_table_write(&table, &look, &text, err);
-    weir_table_finish(&table);
+    result = weir_sheet_write(&table, &look, &text, err);
+    weir_sheet_finish(&table);
     return result < 0 ? result : print(&text, err);
 }

@@ -5,7 +5,7 @@
 #include "base/buf.h"
 #include "cmd/client.h"
 #include "cmd/options.h"
-#include "cmd/table.h"
+#include "cmd/sheet.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,14 +33,14 @@ enum weir_output weir_output_form(const struct weir_args *args);
 /* Whether what goes to fd may be coloured: a terminal, and nobody asked for none. */
 bool weir_output_color(const struct weir_args *args, int fd);
 /* How a table looks on stdout. */
-struct weir_table_look weir_output_look(const struct weir_args *args);
+struct weir_sheet_look weir_output_look(const struct weir_args *args);
 
 /* How one kind of object is shown. */
 struct weir_output_kind {
-    const struct weir_table_column *columns;
+    const struct weir_sheet_column *columns;
     size_t n_columns;
     /* Adds a cell per column. */
-    void (*row)(struct weir_table *table, const struct weir_tree *item, int64_t now_ms);
+    void (*row)(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms);
     const char *key;     /* the member that names an object: for -o name */
     const char *nothing; /* said on stderr when the table is empty */
 };
@@ -56,10 +56,10 @@ int weir_output_json(const struct weir_tree *tree, struct weir_err *err);
 int weir_output_yaml(const struct weir_tree *tree, struct weir_err *err);
 
 /* Cells. */
-void weir_output_cell(struct weir_table *table, const struct weir_tree *item, const char *member);
+void weir_output_cell(struct weir_sheet *table, const struct weir_tree *item, const char *member);
 /* "3m05s" from then to `to`; nothing where either is missing (< 0). */
-void weir_output_span(struct weir_table *table, int64_t from_ms, int64_t to_ms);
+void weir_output_span(struct weir_sheet *table, int64_t from_ms, int64_t to_ms);
 /* The members of a list, with commas. */
-void weir_output_joined(struct weir_table *table, const struct weir_tree *list);
+void weir_output_joined(struct weir_sheet *table, const struct weir_tree *list);
 
 #endif

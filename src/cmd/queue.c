@@ -13,7 +13,7 @@ enum { DEPTH_MAX = 64, NAME_BYTES_MAX = 1024, OUTPUT_BYTES_MAX = 256 * 1024 * 10
 
 static const struct weir_option options[] = {WEIR_OPTION_OUTPUT};
 
-static const struct weir_table_column columns[] = {
+static const struct weir_sheet_column columns[] = {
     {.title = "QUEUE", .stretches = true},
     {.title = "GUARANTEED", .is_right = true},
     {.title = "LIMIT", .is_right = true},
@@ -27,7 +27,7 @@ static const struct weir_table_column columns[] = {
 struct forest {
     const struct weir_tree **queues;
     size_t n;
-    struct weir_table table;
+    struct weir_sheet table;
 };
 
 static void add_row(struct forest *forest, const struct weir_tree *queue, unsigned depth)
@@ -37,7 +37,7 @@ static void add_row(struct forest *forest, const struct weir_tree *queue, unsign
     for (unsigned i = 0; i < depth; i++)
         weir_buf_puts(&name, "  ");
     weir_buf_str(&name, weir_client_text(queue, "name"));
-    weir_table_add(&forest->table, weir_buf_view(&name));
+    weir_sheet_add(&forest->table, weir_buf_view(&name));
     weir_kinds_amounts(&forest->table, weir_tree_get(queue, "guaranteed"));
     weir_kinds_amounts(&forest->table, weir_tree_get(queue, "limit"));
     weir_kinds_amounts(&forest->table, weir_tree_get(queue, "held"));
@@ -65,16 +65,16 @@ static int print_tree(struct weir_client *client, const struct weir_args *args,
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
-    struct weir_table_look look = weir_output_look(args);
+    struct weir_sheet_look look = weir_output_look(args);
     struct forest forest = {0};
     int result = weir_client_collect(client, &arena, &forest.queues, &forest.n, err);
 
     if (result < 0)
         return result;
-    weir_table_init(&forest.table, columns, sizeof(columns) / sizeof(columns[0]));
+    weir_sheet_init(&forest.table, columns, sizeof(columns) / sizeof(columns[0]));
     add_children(&forest, WEIR_STR(""), 0);
-    result = weir_table_write(&forest.table, &look, &text, err);
-    weir_table_finish(&forest.table);
+    result = weir_sheet_write(&forest.table, &look, &text, err);
+    weir_sheet_finish(&forest.table);
     if (result == 0)
         fputs(weir_buf_cstr(&text), stdout);
     return result;

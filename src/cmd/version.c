@@ -15,6 +15,18 @@ int weir_version_print(void)
     return fflush(stdout) == 0 ? WEIR_EXIT_FINE : WEIR_EXIT_UNKNOWN;
 }
 
+const char *weir_version_text(void)
+{
+    static char text[160];
+
+    if (text[0] == '\0')
+        snprintf(text, sizeof(text), "weir %s%s%s%s, libuv %s, SQLite %s, libyaml %s", WEIR_VERSION,
+                 WEIR_REVISION[0] != '\0' ? " (" : "", WEIR_REVISION,
+                 WEIR_REVISION[0] != '\0' ? ")" : "", WEIR_UV_VERSION, WEIR_SQLITE_VERSION,
+                 WEIR_YAML_VERSION);
+    return text;
+}
+
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     (void)args;

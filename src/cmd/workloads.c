@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-static const struct weir_table_column columns[] = {
+static const struct weir_sheet_column columns[] = {
     {.title = "ID", .is_right = true},
     {.title = "NAME", .stretches = true},
     {.title = "QUEUE"},
@@ -24,28 +24,28 @@ static const struct weir_table_column columns[] = {
 };
 
 /* How many it holds; with the tasks of an array that run. */
-static void add_gpus(struct weir_table *table, const struct weir_tree *item)
+static void add_gpus(struct weir_sheet *table, const struct weir_tree *item)
 {
     const struct weir_tree *gpus = weir_tree_get(item, "gpus");
     char text[16];
 
     snprintf(text, sizeof(text), "%u", gpus != NULL ? gpus->n_children : 0);
-    weir_table_add(table, weir_str(gpus != NULL && gpus->n_children > 0 ? text : ""));
+    weir_sheet_add(table, weir_str(gpus != NULL && gpus->n_children > 0 ? text : ""));
 }
 
 /* "sweep[12]" for an array or a gang. */
-static void add_name(struct weir_table *table, const struct weir_tree *item)
+static void add_name(struct weir_sheet *table, const struct weir_tree *item)
 {
-    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_TABLE_BYTES_MAX);
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SHEET_BYTES_MAX);
     int64_t members = weir_client_i64(item, "members", 1);
 
     weir_buf_str(&text, weir_client_text(item, "name"));
     if (members > 1)
         weir_buf_printf(&text, "[%lld]", (long long)members);
-    weir_table_add(table, weir_buf_view(&text));
+    weir_sheet_add(table, weir_buf_view(&text));
 }
 
-static void row(struct weir_table *table, const struct weir_tree *item, int64_t now_ms)
+static void row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     int64_t submitted_ms = weir_client_i64(item, "submitted_ms", -1);
     int64_t started_ms = weir_client_i64(item, "started_ms", -1);

@@ -1,4 +1,4 @@
-#include "cmd/table.h"
+#include "cmd/sheet.h"
 
 #include "base/err.h"
 
@@ -69,25 +69,25 @@ struct weir_str weir_text_cut(struct weir_str text, size_t width)
     return weir_str_sub(text, 0, text.len - rest.len);
 }
 
-void weir_table_init(struct weir_table *table, const struct weir_table_column *columns,
+void weir_sheet_init(struct weir_sheet *table, const struct weir_sheet_column *columns,
                      size_t n_columns)
 {
-    WEIR_ASSERT(n_columns > 0 && n_columns <= WEIR_TABLE_COLUMNS_MAX);
+    WEIR_ASSERT(n_columns > 0 && n_columns <= WEIR_SHEET_COLUMNS_MAX);
     memset(table, 0, sizeof(*table));
     table->columns = columns;
     table->n_columns = n_columns;
-    weir_buf_init(&table->text, WEIR_TABLE_BYTES_MAX);
+    weir_buf_init(&table->text, WEIR_SHEET_BYTES_MAX);
 }
 
-void weir_table_finish(struct weir_table *table)
+void weir_sheet_finish(struct weir_sheet *table)
 {
     weir_vec_finish(&table->cells);
     weir_buf_finish(&table->text);
 }
 
-void weir_table_add(struct weir_table *table, struct weir_str text)
+void weir_sheet_add(struct weir_sheet *table, struct weir_str text)
 {
-    struct weir_table_cell cell = {.at = table->text.len};
+    struct weir_sheet_cell cell = {.at = table->text.len};
 
     if (text.len == 0)
         text = WEIR_STR("-");
@@ -110,18 +110,18 @@ void weir_table_add(struct weir_table *table, struct weir_str text)
         table->text.failed = WEIR_E_NO_MEMORY;
 }
 
-static size_t rows_of(const struct weir_table *table)
+static size_t rows_of(const struct weir_sheet *table)
 {
     return table->cells.n / table->n_columns;
 }
 
-static bool is_shown(const struct weir_table *table, const struct weir_table_look *look, size_t c)
+static bool is_shown(const struct weir_sheet *table, const struct weir_sheet_look *look, size_t c)
 {
     return look->wide || !table->columns[c].wide;
 }
 
-static void find_widths(const struct weir_table *table, const struct weir_table_look *look,
-                        size_t widths[WEIR_TABLE_COLUMNS_MAX])
+static void find_widths(const struct weir_sheet *table, const struct weir_sheet_look *look,
+                        size_t widths[WEIR_SHEET_COLUMNS_MAX])
 {
     size_t total = 0;
 
@@ -176,7 +176,7 @@ static void put_blanks(struct weir_buf *out, size_t n)
         weir_buf_putc(out, ' ');
 }
 
-static void put_cell(const struct weir_table_column *column, const struct weir_table_look *look,
+static void put_cell(const struct weir_sheet_column *column, const struct weir_sheet_look *look,
                      struct weir_str text, size_t width, bool is_last, struct weir_buf *out)
 {
     size_t own = weir_text_width(text);
@@ -201,16 +201,16 @@ static void put_cell(const struct weir_table_column *column, const struct weir_t
 }
 
 /* row NULL: the titles. */
-static void put_row(const struct weir_table *table, const struct weir_table_look *look,
-                    const size_t *widths, const struct weir_table_cell *row, struct weir_buf *out)
+static void put_row(const struct weir_sheet *table, const struct weir_sheet_look *look,
+                    const size_t *widths, const struct weir_sheet_cell *row, struct weir_buf *out)
 {
     size_t last = table->n_columns - 1;
 
     while (last > 0 && !is_shown(table, look, last))
         last--;
     for (size_t c = 0; c <= last; c++) {
-        const struct weir_table_column *column = &table->columns[c];
-        struct weir_table_look plain = *look;
+        const struct weir_sheet_column *column = &table->columns[c];
+        struct weir_sheet_look plain = *look;
         struct weir_str text = weir_str(column->title);
 
         if (!is_shown(table, look, c))
@@ -226,10 +226,10 @@ static void put_row(const struct weir_table *table, const struct weir_table_look
     weir_buf_putc(out, '\n');
 }
 
-int weir_table_write(const struct weir_table *table, const struct weir_table_look *look,
+int weir_sheet_write(const struct weir_sheet *table, const struct weir_sheet_look *look,
                      struct weir_buf *out, struct weir_err *err)
 {
-    size_t widths[WEIR_TABLE_COLUMNS_MAX];
+    size_t widths[WEIR_SHEET_COLUMNS_MAX];
     int result = weir_buf_check(&table->text, "the table", err);
 
     if (result < 0)
