@@ -437,7 +437,7 @@ static int follow_to_end(struct attach *attach, struct weir_err *err)
             weir_error_hint(err, "the job goes on: weir logs -f %s", attach->options->id);
             return result;
         }
-        if (!attach->said_away && weir_clock_mono_ms() - away_ms > SAY_AWAY_MS) {
+        if (!attach->said_away && weir_clock_mono_ms() - away_ms + delay_ms > SAY_AWAY_MS) {
             say(attach, "goes on, but weir is away: waiting for it to come back");
             attach->said_away = true;
         }

@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/tree.h"
+#include "base/vec.h"
 #include "cmd/options.h"
 #include "fmt/json.h"
 #include "fmt/url.h"
@@ -16,7 +17,7 @@
 /* Where a weir that runs as a service has its socket. */
 static const char system_socket[] = "/var/lib/weir/weir.sock";
 
-enum { ANSWER_TIMEOUT_MS = 60000, DEFAULT_PORT = 7433 };
+enum { ANSWER_TIMEOUT_MS = 60000, DEFAULT_PORT = 7433, PAGE_NAME_MAX = 256 };
 
 static int use_socket(struct weir_client *client, const char *data, struct weir_err *err)
 {
@@ -277,37 +278,85 @@ int weir_client_post(struct weir_client *client, struct weir_err *err)
     return weir_client_call(client, &request, NULL, NULL, err);
 }
 
+/* One page, and where the next begins: empty at the end. */
+static int get_page(struct weir_client *client, struct weir_arena *arena, size_t path_len,
+                    char next[PAGE_NAME_MAX], const struct weir_tree **ret_items,
+                    struct weir_err *err)
+{
+    const struct weir_tree *answer = NULL;
+    int result;
+
+    weir_buf_truncate(&client->path, path_len);
+    if (next[0] != '\0')
+        weir_client_query(client, "after", next);
+    result = weir_client_get(client, arena, &answer, err);
+    if (result < 0)
+        return result;
+    *ret_items = weir_tree_get(answer, "items");
+    if (*ret_items == NULL || (*ret_items)->kind != WEIR_TREE_ARRAY)
+        return weir_error(err, WEIR_E_IO, "weir answers what is no list");
+    snprintf(next, PAGE_NAME_MAX, "%.*s", WEIR_STR_ARG(weir_client_text(answer, "next")));
+    return 0;
+}
+
 int weir_client_list(struct weir_client *client,
                      int (*each)(void *ctx, const struct weir_tree *item, struct weir_err *err),
                      void *ctx, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    const struct weir_tree *answer = NULL;
-    const struct weir_tree *items;
+    const struct weir_tree *items = NULL;
+    char next[PAGE_NAME_MAX] = "";
     size_t path_len;
 
     weir_client_query(client, "limit", "1000");
     path_len = client->path.len;
-    for (;;) {
-        char next[256];
-        int result = weir_client_get(client, &arena, &answer, err);
+    do {
+        int result;
 
-        if (result < 0)
-            return result;
-        items = weir_tree_get(answer, "items");
-        for (const struct weir_tree *item = items != NULL ? items->first : NULL; item != NULL;
+        weir_arena_reset(&arena);
+        result = get_page(client, &arena, path_len, next, &items, err);
+        for (const struct weir_tree *item = result == 0 ? items->first : NULL; item != NULL;
              item = item->next) {
             result = each(ctx, item, err);
             if (result < 0)
-                return result;
+                break;
         }
-        snprintf(next, sizeof(next), "%.*s", WEIR_STR_ARG(weir_client_text(answer, "next")));
-        if (next[0] == '\0')
-            return 0;
-        weir_buf_truncate(&client->path, path_len);
-        weir_client_query(client, "after", next);
-        weir_arena_reset(&arena);
+        if (result < 0)
+            return result;
+    } while (next[0] != '\0');
+    return 0;
+}
+
+int weir_client_collect(struct weir_client *client, struct weir_arena *arena,
+                        const struct weir_tree ***ret_items, size_t *ret_n, struct weir_err *err)
+{
+    struct found weir_vec(const struct weir_tree *) found = {0};
+    const struct weir_tree *items = NULL;
+    const struct weir_tree **kept;
+    char next[PAGE_NAME_MAX] = "";
+    size_t path_len;
+    int result;
+
+    weir_client_query(client, "limit", "1000");
+    path_len = client->path.len;
+    do {
+        result = get_page(client, arena, path_len, next, &items, err);
+        for (const struct weir_tree *item = result == 0 ? items->first : NULL; item != NULL;
+             item = item->next)
+            if (weir_vec_push(&found, item) < 0)
+                result = weir_error(err, WEIR_E_NO_MEMORY, "no memory for a list");
+    } while (result == 0 && next[0] != '\0');
+    kept = weir_arena_new_n(arena, const struct weir_tree *, found.n + 1);
+    if (result == 0 && kept == NULL)
+        result = weir_error(err, WEIR_E_NO_MEMORY, "no memory for a list");
+    if (result == 0) {
+        if (found.n > 0)
+            memcpy(kept, found.items, found.n * sizeof(kept[0]));
+        *ret_items = kept;
+        *ret_n = found.n;
     }
+    weir_vec_finish(&found);
+    return result;
 }
 
 struct weir_str weir_client_text(const struct weir_tree *object, const char *name)

@@ -71,6 +71,10 @@ int weir_client_list(struct weir_client *client,
                      int (*each)(void *ctx, const struct weir_tree *item, struct weir_err *err),
                      void *ctx, struct weir_err *err);
 
+/* All of them at once, in the arena. */
+int weir_client_collect(struct weir_client *client, struct weir_arena *arena,
+                        const struct weir_tree ***ret_items, size_t *ret_n, struct weir_err *err);
+
 /* A member's text as it stands there (of a text, number or truth), or empty. */
 struct weir_str weir_client_text(const struct weir_tree *object, const char *name);
 /* A member's number; the fallback where it is missing, null or something else. */
