@@ -103,7 +103,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     struct weir_now now = server->clock.now(server->clock.ctx);
     struct weir_arena *arena = &server->plan_arenas[server->plan_arena ^ 1];
     const struct weir_world *before;
-    const struct weir_world *after;
+    const struct weir_world *after = NULL;
     struct weir_plan plan;
     int r = server->failed;
 

@@ -226,6 +226,7 @@ static void on_look(uv_timer_t *timer)
     if (weir_server_wake(&up->server) <= now.wall_ms)
         up->server.dirty = true;
     tick(up);
+    weir_decision_log_flush(up->server.log);
     prune(up, now);
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/explain/explain.h"
 #include "core/heal/heal.h"
 #include "core/place/turn.h"
 #include "core/queue/order.h"
@@ -27,7 +28,8 @@ static int decide(struct weir_tick *tick)
 
     if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0)
         return WEIR_E_NO_MEMORY;
-    if (weir_heal(tick) < 0 || weir_line_init(&line, tick) < 0 || place(&line) < 0)
+    if (weir_heal(tick) < 0 || weir_line_init(&line, tick) < 0 || place(&line) < 0 ||
+        weir_explain(&line) < 0)
         return WEIR_E_NO_MEMORY;
     return 0;
 }

@@ -54,7 +54,9 @@ static int wait_for(struct weir_http_client *client, short events, struct weir_e
 
     for (;;) {
         struct pollfd wait = {.fd = client->fd, .events = events};
-        int r = poll(&wait, 1, left_ms);
+        struct timespec left = {.tv_sec = left_ms / 1000,
+                                .tv_nsec = (long)(left_ms % 1000) * 1000000};
+        int r = ppoll(&wait, 1, left_ms < 0 ? NULL : &left, client->wait_mask);
 
         if (r > 0)
             return 0;

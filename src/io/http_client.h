@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "fmt/http1.h"
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -31,6 +32,9 @@ struct weir_http_client {
      * NULL. */
     bool (*interrupted)(void *arg);
     void *interrupted_arg;
+    /* The signals blocked while waiting, and only then: a program that blocks the others elsewhere
+     * misses none between its look and the wait. NULL: as they are. */
+    const sigset_t *wait_mask;
     bool reusable;
     bool in_body;
     struct weir_http1_parser parser;

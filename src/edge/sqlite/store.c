@@ -46,8 +46,8 @@ enum statement {
     "exit_status, cancelled, n_failures, gpus, node, submitted_ms, started_ms, ended_ms, "         \
     "not_before_ms"
 #define TASK_COLUMNS                                                                               \
-    "number, member, state, attempt, stop_cause, end, cause, exit_status, n_failures, nonce, "     \
-    "node, grants, "                                                                               \
+    "number, member, state, attempt, stop_cause, end, cause, exit_status, n_failures, serial, " \
+    "nonce, slot, node, grants, "                                                                  \
     "started_ms, started_mono_ms, ended_ms, not_before_ms"
 #define EVENT_COLUMNS "wall_ms, mono_ms, boot, actor, kind, cause, subject, before, after"
 

@@ -78,6 +78,14 @@ static void on_head(void *ctx, struct weir_http_request *request)
         weir_http_request_on_closed(request, on_closed);
         seen.kept = request;
     }
+    if (is_path(request, "/duplex")) {
+        weir_http_request_stream_body(request, on_piece);
+        weir_http_request_on_closed(request, on_closed);
+        weir_http_request_close_on_eof(request, true);
+        weir_http_reply_start(request, 200, "text/plain", on_drain);
+        weir_http_request_pause(request);
+        seen.kept = request;
+    }
     if (is_path(request, "/told"))
         weir_http_request_on_closed(request, on_closed);
     if (is_path(request, "/abort-head"))
@@ -101,6 +109,8 @@ static void on_request(void *ctx, struct weir_http_request *request)
     (void)ctx;
     seen.n_requests++;
     seen.peer = *weir_http_request_peer(request);
+    if (is_path(request, "/duplex"))
+        return; /* answered as its head came */
     if (is_path(request, "/later"))
         keep(request, true);
     else if (is_path(request, "/untold"))
@@ -679,6 +689,34 @@ static void paused_bodies_hold_the_peer_back(void **state)
     assert_int_equal(seen.n_closed, 1);
 }
 
+static void a_body_may_be_held_back_while_the_answer_streams(void **state)
+{
+    static char block[1024 * 1024];
+    int fd = dial(&fx);
+
+    (void)state;
+    memset(block, 'x', sizeof(block));
+    assert_true(say(&fx, fd, "POST /duplex HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"));
+    assert_true(hear(&fx, fd, &heard, "chunked\r\n\r\n"));
+    assert_int_equal(weir_http_reply_write(seen.kept, weir_str_n(block, sizeof(block))), 1);
+    while (seen.n_drained == 0) {
+        turn(&fx);
+        assert_true(hear_some(fd, &heard));
+    }
+    assert_int_equal(seen.n_closed, 0);
+    assert_int_equal(seen.n_piece_bytes, 0);
+    weir_http_request_resume(seen.kept);
+    turn_for(&fx, 5);
+    assert_int_equal(seen.n_piece_bytes, 5);
+    assert_int_equal(seen.n_requests, 1);
+    weir_http_request_close_on_eof(seen.kept, false);
+    weir_http_reply_end(seen.kept);
+    assert_true(say(&fx, fd, LAST("/")));
+    assert_true(hear(&fx, fd, &heard, NULL));
+    assert_heard("hello");
+    close(fd);
+}
+
 static void aborted_uploads_are_told(void **state)
 {
     (void)state;
@@ -1019,6 +1057,7 @@ int main(void)
         TEST(large_answers_arrive_whole),
         TEST(bodies_can_be_taken_in_pieces),
         TEST(paused_bodies_hold_the_peer_back),
+        TEST(a_body_may_be_held_back_while_the_answer_streams),
         TEST(aborted_uploads_are_told),
         TEST(serves_many_connections_at_once),
         TEST(closes_idle_connections_for_new_ones),

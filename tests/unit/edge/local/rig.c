@@ -55,7 +55,10 @@ void rig_pause(void)
 void rig_start_launcher(struct rig *rig)
 {
     static const char *const argv[] = {"weir-test", "launcher", NULL};
-    struct weir_launcher_options options = {.argv = argv, .data_dir = rig->dir};
+    /* Sanitizers of launcher and shims take their options from it. */
+    struct weir_launcher_options options = {.argv = argv,
+                                            .envp = (const char *const *)environ,
+                                            .data_dir = rig->dir};
 
     must(weir_launcher_start(&options, &rig->launcher, &err));
 }
@@ -99,8 +102,8 @@ int rig_setup(void **state)
     return 0;
 }
 
-/* Processes that work in the rig's directory: launcher and shims. */
-static unsigned count_workers(const struct rig *rig)
+/* Processes that work in the rig's directory (launcher and shims), each sent the signal. */
+static unsigned signal_workers(const struct rig *rig, int signal)
 {
     DIR *proc_dir = opendir("/proc");
     struct weir_proc proc;
@@ -114,10 +117,11 @@ static unsigned count_workers(const struct rig *rig)
 
         snprintf(path, sizeof(path), "/proc/%d/cwd", proc.pid);
         n_cwd = readlink(path, cwd, sizeof(cwd) - 1);
-        if (n_cwd > 0) {
-            cwd[n_cwd] = '\0';
-            n += strcmp(cwd, rig->dir) == 0;
-        }
+        if (n_cwd <= 0)
+            continue;
+        cwd[n_cwd] = '\0';
+        if (strcmp(cwd, rig->dir) == 0 && kill(proc.pid, signal) == 0)
+            n++;
     }
     closedir(proc_dir);
     return n;
@@ -125,12 +129,21 @@ static unsigned count_workers(const struct rig *rig)
 
 int rig_teardown(void **state)
 {
+    enum { TEARDOWN_MS = 20000 };
     struct rig *rig = *state;
+    int64_t until = rig_now_ms() + TEARDOWN_MS;
+    unsigned n_left;
 
     weir_launcher_stop(&rig->launcher);
-    rig_wait_until(count_workers(rig) == 0);
+    while ((n_left = signal_workers(rig, 0)) > 0 && rig_now_ms() < until)
+        rig_pause();
+    /* What a failed test left is stopped; SIGTERM to a shim stops its job. */
+    if (n_left > 0) {
+        signal_workers(rig, SIGTERM);
+        print_error("%u shims were left\n", n_left);
+    }
     rig_destroy(rig);
-    return 0;
+    return n_left > 0;
 }
 
 void rig_prepare(struct rig *rig, struct rig_job *job, const char *const *argv)

@@ -1,0 +1,234 @@
+#include "cmd/describe.h"
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/time.h"
+#include "base/tree.h"
+#include "base/units.h"
+#include "cmd/client.h"
+#include "cmd/commands.h"
+#include "cmd/explain.h"
+#include "cmd/kinds.h"
+#include "cmd/when.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { OUTPUT_BYTES_MAX = 64 * 1024 * 1024, LABEL_WIDTH = 18, DEPTH_MAX = 8 };
+
+/* ---- values ---- */
+
+static struct weir_str without(struct weir_str name, const char *suffix)
+{
+    if (weir_str_ends_with(name, weir_str(suffix)))
+        name.len -= strlen(suffix);
+    return name;
+}
+
+/* "exit_status" becomes "Exit status"; names that people gave stay as they are. */
+static void put_label(struct weir_str key, unsigned depth, struct weir_buf *out)
+{
+    struct weir_str name = without(without(key, "_ms"), "_bytes");
+
+    for (unsigned i = 0; i < depth; i++)
+        weir_buf_puts(out, "  ");
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+
+        if (depth == 0 && i == 0 && c >= 'a' && c <= 'z')
+            c = (char)(c - 'a' + 'A');
+        weir_buf_putc(out, c == '_' && depth == 0 ? ' ' : c);
+    }
+    weir_buf_putc(out, ':');
+}
+
+static void pad(struct weir_buf *out, size_t line_start, unsigned depth)
+{
+    size_t column = line_start + LABEL_WIDTH + 2 * (size_t)depth;
+
+    do
+        weir_buf_putc(out, ' ');
+    while (out->failed == 0 && out->len < column);
+}
+
+static void put_time(int64_t at_ms, int64_t now_ms, struct weir_buf *out)
+{
+    char when[WEIR_WHEN_MAX];
+
+    weir_buf_printf(out, "%s (%s", weir_when_exact(at_ms, now_ms, when),
+                    at_ms > now_ms ? "in " : "");
+    weir_duration_format(at_ms > now_ms ? at_ms - now_ms : now_ms - at_ms, out);
+    weir_buf_puts(out, at_ms > now_ms ? ")" : " ago)");
+}
+
+static void put_text(struct weir_str text, struct weir_buf *out)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        unsigned char c = (unsigned char)text.ptr[i];
+
+        /* No field may steer the terminal. */
+        if (c == '\n')
+            weir_buf_puts(out, "\\n");
+        else
+            weir_buf_putc(out, c < 0x20 || c == 0x7f ? '?' : (char)c);
+    }
+}
+
+static void put_scalar(const struct weir_tree *node, int64_t now_ms, struct weir_buf *out)
+{
+    int64_t number;
+    bool is_number = node->kind == WEIR_TREE_NUMBER && weir_str_to_i64(node->text, &number);
+
+    if (is_number && weir_str_ends_with(node->key, WEIR_STR("_ms")) &&
+        number > WEIR_TIME_DAY_MS * 365)
+        put_time(number, now_ms, out);
+    else if (is_number && weir_str_ends_with(node->key, WEIR_STR("_ms")))
+        weir_duration_format(number, out);
+    else if (is_number && (weir_str_ends_with(node->key, WEIR_STR("_bytes")) ||
+                           weir_str_eq_c(node->key, "memory")))
+        weir_units_format_bytes(number, out);
+    else
+        put_text(node->text, out);
+}
+
+static bool is_scalar(const struct weir_tree *node)
+{
+    return node->kind != WEIR_TREE_ARRAY && node->kind != WEIR_TREE_OBJECT;
+}
+
+static bool are_scalars(const struct weir_tree *list)
+{
+    weir_tree_foreach (item, list) {
+        if (!is_scalar(item))
+            return false;
+    }
+    return true;
+}
+
+static bool is_nothing(const struct weir_tree *node)
+{
+    return node->kind == WEIR_TREE_NULL ||
+           (is_scalar(node) ? node->text.len == 0 : node->first == NULL);
+}
+
+static void put_object(const struct weir_tree *object, unsigned depth, int64_t now_ms,
+                       struct weir_buf *out);
+
+static void put_list(const struct weir_tree *list, unsigned depth, int64_t now_ms,
+                     struct weir_buf *out)
+{
+    if (are_scalars(list)) {
+        weir_tree_foreach (item, list) {
+            put_scalar(item, now_ms, out);
+            weir_buf_puts(out, item->next != NULL ? " " : "\n");
+        }
+        return;
+    }
+    weir_buf_putc(out, '\n');
+    weir_tree_foreach (item, list) {
+        if (is_scalar(item))
+            continue;
+        put_object(item, depth + 1, now_ms, out);
+        if (item->next != NULL)
+            weir_buf_putc(out, '\n');
+    }
+}
+
+static void put_member(const struct weir_tree *member, unsigned depth, int64_t now_ms,
+                       struct weir_buf *out)
+{
+    size_t start = out->len;
+
+    if (is_nothing(member) || depth > DEPTH_MAX)
+        return;
+    put_label(member->key, depth, out);
+    if (is_scalar(member)) {
+        pad(out, start, depth);
+        put_scalar(member, now_ms, out);
+        weir_buf_putc(out, '\n');
+    } else if (member->kind == WEIR_TREE_ARRAY) {
+        if (are_scalars(member))
+            pad(out, start, depth);
+        put_list(member, depth, now_ms, out);
+    } else {
+        weir_buf_putc(out, '\n');
+        put_object(member, depth + 1, now_ms, out);
+    }
+}
+
+static void put_object(const struct weir_tree *object, unsigned depth, int64_t now_ms,
+                       struct weir_buf *out)
+{
+    weir_tree_foreach (member, object) {
+        put_member(member, depth, now_ms, out);
+    }
+}
+
+void weir_describe(const struct weir_tree *object, int64_t now_ms, struct weir_buf *out)
+{
+    put_object(object, 0, now_ms, out);
+}
+
+/* ---- the command ---- */
+
+static int describe(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
+    const struct weir_kind_entry *kind = NULL;
+    const struct weir_tree *object = NULL;
+    int result = weir_kind_find("describe", args->operands[0], &kind, err);
+
+    if (result < 0)
+        return result;
+    if (strcmp(kind->plural, "events") == 0)
+        return weir_error(err, WEIR_E_INVALID, "describe: events have no names");
+    weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
+    result = weir_client_get(client, &arena, &object, err);
+    if (result < 0)
+        return result;
+    weir_describe(object, weir_clock_wall_ms(), &text);
+    if (weir_str_eq_c(weir_client_text(object, "state"), "queued")) {
+        weir_buf_puts(&text, "Explanation:\n");
+        result = weir_explain_text(client, args->operands[1], &text, err);
+    }
+    if (result == 0)
+        result = weir_buf_check(&text, "the description", err);
+    if (result == 0)
+        fputs(weir_buf_cstr(&text), stdout);
+    return result;
+}
+
+static int run(const struct weir_args *args, struct weir_err *err)
+{
+    struct weir_client client;
+    int result = weir_client_init(&client, args, err);
+
+    if (result == 0)
+        result = describe(&client, args, err);
+    weir_client_finish(&client);
+    return result;
+}
+
+static const struct weir_example examples[] = {
+    {"weir describe workload 42", "a job, its members, what was asked for, and why it waits"},
+    {"weir describe gpu GPU-8f1c", "a GPU and who holds it"},
+};
+
+const struct weir_command weir_command_describe = {
+    .name = "describe",
+    .summary = "show all there is to know of one thing",
+    .operands = "KIND NAME",
+    .operand_choices = "workload|queue|gpu|node",
+    .about =
+        "Shows a workload, queue, GPU or node, for people. For programs there is weir get KIND "
+        "NAME -o json.",
+    .examples = examples,
+    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .min_operands = 2,
+    .max_operands = 2,
+    .group = WEIR_GROUP_LOOK,
+    .is_client = true,
+    .run = run,
+};

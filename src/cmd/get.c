@@ -1,0 +1,99 @@
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/tree.h"
+#include "cmd/client.h"
+#include "cmd/commands.h"
+#include "cmd/kinds.h"
+#include "cmd/watch.h"
+
+#include <string.h>
+
+static const struct weir_option options[] = {
+    {.name = "all",
+     .letter = 'a',
+     .kind = WEIR_OPTION_FLAG,
+     .help = "of workloads, those that ended, too"},
+    {.name = "watch",
+     .letter = 'w',
+     .kind = WEIR_OPTION_FLAG,
+     .help = "of events, those to come, until it is interrupted"},
+    WEIR_OPTION_OUTPUT,
+};
+
+static int list(struct weir_client *client, const struct weir_args *args,
+                const struct weir_kind_entry *kind, struct weir_err *err)
+{
+    bool is_workloads = strcmp(kind->plural, "workloads") == 0;
+
+    if (weir_args_has(args, "all") && !is_workloads)
+        return weir_error(err, WEIR_E_INVALID, "get: --all is for workloads");
+    weir_client_path(client, "/v1/%s", kind->plural);
+    weir_client_query(client, "all", weir_args_has(args, "all") ? "true" : NULL);
+    return weir_output_list(client, args, kind->output, err);
+}
+
+static int get_one(struct weir_client *client, const struct weir_args *args,
+                   const struct weir_kind_entry *kind, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    const struct weir_tree *object = NULL;
+    int result;
+
+    weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
+    result = weir_client_get(client, &arena, &object, err);
+    return result < 0 ? result : weir_output_object(object, args, kind->output, err);
+}
+
+static int get(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
+{
+    const struct weir_kind_entry *kind = NULL;
+    int result = weir_kind_find("get", args->operands[0], &kind, err);
+    bool is_events;
+
+    if (result < 0)
+        return result;
+    is_events = strcmp(kind->plural, "events") == 0;
+    if (is_events && args->n_operands > 1)
+        return weir_error(err, WEIR_E_INVALID, "get: events have no names");
+    if (!weir_args_has(args, "watch"))
+        return args->n_operands > 1 ? get_one(client, args, kind, err)
+                                    : list(client, args, kind, err);
+    if (!is_events)
+        return weir_error(err, WEIR_E_INVALID, "get: --watch is for events");
+    return weir_watch_events(client, args, err);
+}
+
+static int run(const struct weir_args *args, struct weir_err *err)
+{
+    struct weir_client client;
+    int result = weir_client_init(&client, args, err);
+
+    if (result == 0)
+        result = get(&client, args, err);
+    weir_client_finish(&client);
+    return result;
+}
+
+static const struct weir_example examples[] = {
+    {"weir get gpus", "what is there and who holds it"},
+    {"weir get queue research -o yaml", "one, with all its fields"},
+    {"weir get events -w", "what happens, as it happens"},
+};
+
+const struct weir_command weir_command_get = {
+    .name = "get",
+    .summary = "list things, or get one",
+    .operands = "KIND [NAME]",
+    .operand_choices = WEIR_KIND_WORDS,
+    .about = "Lists things of a kind, or gets one by its name: workloads (wl, jobs), queues (q), "
+             "gpus (g), nodes (no), events (ev); the singular does as well.",
+    .examples = examples,
+    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .options = options,
+    .n_options = sizeof(options) / sizeof(options[0]),
+    .min_operands = 1,
+    .max_operands = 2,
+    .group = WEIR_GROUP_LOOK,
+    .is_client = true,
+    .run = run,
+};

@@ -1,0 +1,257 @@
+#include "cmd/kinds.h"
+
+#include "base/cleanup.h"
+#include "base/err.h"
+#include "base/tree.h"
+#include "base/units.h"
+#include "cmd/when.h"
+#include "cmd/workloads.h"
+#include "fmt/quantity.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CELL_BYTES_MAX = 64 * 1024, WORDS_MAX = 32 };
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* ---- cells ---- */
+
+static void put_amount(struct weir_buf *text, const struct weir_tree *amount)
+{
+    int64_t bytes;
+
+    if (weir_str_eq_c(amount->key, "gpu")) {
+        weir_buf_str(text, amount->text);
+        return;
+    }
+    weir_buf_printf(text, "%.*s=", WEIR_STR_ARG(amount->key));
+    if (weir_str_eq_c(amount->key, "memory") && weir_str_to_i64(amount->text, &bytes))
+        weir_quantity_format_bytes(bytes, text);
+    else
+        weir_buf_str(text, amount->text);
+}
+
+void weir_kinds_amounts(struct weir_sheet *table, const struct weir_tree *amounts)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
+
+    for (const struct weir_tree *one = amounts != NULL ? amounts->first : NULL; one != NULL;
+         one = one->next) {
+        if (text.len > 0)
+            weir_buf_putc(&text, ',');
+        put_amount(&text, one);
+    }
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
+static void add_bytes(struct weir_sheet *table, const struct weir_tree *item, const char *member)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
+    int64_t bytes = weir_client_i64(item, member, -1);
+
+    if (bytes >= 0)
+        weir_units_format_bytes(bytes, &text);
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
+/* ---- queues ---- */
+
+static const struct weir_sheet_column queue_columns[] = {
+    {.title = "NAME"},
+    {.title = "PARENT"},
+    {.title = "GUARANTEED", .is_right = true},
+    {.title = "LIMIT", .is_right = true},
+    {.title = "HELD", .is_right = true},
+    {.title = "WANTED", .is_right = true},
+    {.title = "WAITING", .is_right = true},
+    {.title = "WEIGHT", .is_right = true, .wide = true},
+    {.title = "PRIORITY", .is_right = true, .wide = true},
+    {.title = "ISOLATION", .wide = true},
+    {.title = "PREEMPTIBLE", .wide = true},
+};
+
+static void queue_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
+{
+    (void)now_ms;
+    weir_output_cell(table, item, "name");
+    weir_output_cell(table, item, "parent");
+    weir_kinds_amounts(table, weir_tree_get(item, "guaranteed"));
+    weir_kinds_amounts(table, weir_tree_get(item, "limit"));
+    weir_kinds_amounts(table, weir_tree_get(item, "held"));
+    weir_kinds_amounts(table, weir_tree_get(item, "wanted"));
+    weir_output_cell(table, item, "waiting");
+    weir_output_cell(table, item, "weight");
+    weir_output_cell(table, item, "priority");
+    weir_output_cell(table, item, "isolation");
+    weir_output_cell(table, item, "preemptible");
+}
+
+const struct weir_output_kind weir_queues_kind = {
+    .columns = queue_columns,
+    .n_columns = COUNT_OF(queue_columns),
+    .row = queue_row,
+    .key = "name",
+    .nothing = "there are no queues",
+};
+
+/* ---- GPUs ---- */
+
+static const struct weir_sheet_column gpu_columns[] = {
+    {.title = "KEY"},
+    {.title = "NODE"},
+    {.title = "INDEX", .is_right = true},
+    {.title = "MODEL"},
+    {.title = "MEMORY", .is_right = true},
+    {.title = "STATE", .is_state = true},
+    {.title = "HELD", .is_right = true},
+    {.title = "CLASS", .wide = true},
+    {.title = "HEALTH", .wide = true, .is_state = true},
+    {.title = "FOREIGN", .wide = true, .is_right = true},
+    {.title = "HOLDERS", .stretches = true},
+};
+
+static void add_holders(struct weir_sheet *table, const struct weir_tree *holders)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
+
+    for (const struct weir_tree *one = holders != NULL ? holders->first : NULL; one != NULL;
+         one = one->next) {
+        if (text.len > 0)
+            weir_buf_putc(&text, ',');
+        weir_buf_str(&text, weir_client_text(one, "id"));
+    }
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
+static void gpu_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
+{
+    (void)now_ms;
+    weir_output_cell(table, item, "key");
+    weir_output_cell(table, item, "node");
+    weir_output_cell(table, item, "index");
+    weir_output_cell(table, item, "model");
+    add_bytes(table, item, "memory_bytes");
+    weir_output_cell(table, item, "state");
+    weir_output_cell(table, item, "held");
+    weir_output_cell(table, item, "class");
+    weir_output_cell(table, item, "health");
+    weir_output_cell(table, item, "foreign_processes");
+    add_holders(table, weir_tree_get(item, "holders"));
+}
+
+static const struct weir_output_kind gpus_kind = {
+    .columns = gpu_columns,
+    .n_columns = COUNT_OF(gpu_columns),
+    .row = gpu_row,
+    .key = "key",
+    .nothing = "there are no GPUs",
+};
+
+/* ---- nodes ---- */
+
+static const struct weir_sheet_column node_columns[] = {
+    {.title = "NAME"},
+    {.title = "PHASE", .is_state = true},
+    {.title = "GPUS", .is_right = true},
+    {.title = "CAPACITY"},
+    {.title = "HELD"},
+    {.title = "POOL", .wide = true},
+    {.title = "CAUSE", .stretches = true},
+};
+
+static void node_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
+{
+    (void)now_ms;
+    weir_output_cell(table, item, "name");
+    weir_output_cell(table, item, "phase");
+    weir_output_cell(table, item, "gpus");
+    weir_kinds_amounts(table, weir_tree_get(item, "capacity"));
+    weir_kinds_amounts(table, weir_tree_get(item, "held"));
+    weir_output_cell(table, item, "pool");
+    weir_output_cell(table, item, "cause");
+}
+
+static const struct weir_output_kind nodes_kind = {
+    .columns = node_columns,
+    .n_columns = COUNT_OF(node_columns),
+    .row = node_row,
+    .key = "name",
+    .nothing = "there are no nodes",
+};
+
+/* ---- events ---- */
+
+static const struct weir_sheet_column event_columns[] = {
+    {.title = "SEQ", .is_right = true},
+    {.title = "AT"},
+    {.title = "KIND"},
+    {.title = "SUBJECT"},
+    {.title = "ACTOR"},
+    {.title = "BEFORE"},
+    {.title = "AFTER"},
+    {.title = "CAUSE", .stretches = true},
+};
+
+static void event_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
+{
+    int64_t at_ms = weir_client_i64(item, "at_ms", -1);
+    char when[WEIR_WHEN_MAX];
+
+    weir_output_cell(table, item, "seq");
+    weir_sheet_add(table, weir_str(at_ms >= 0 ? weir_when_exact(at_ms, now_ms, when) : ""));
+    weir_output_cell(table, item, "kind");
+    weir_output_cell(table, item, "subject");
+    weir_output_cell(table, item, "actor");
+    weir_output_cell(table, item, "before");
+    weir_output_cell(table, item, "after");
+    weir_output_cell(table, item, "cause");
+}
+
+const struct weir_output_kind weir_events_kind = {
+    .columns = event_columns,
+    .n_columns = COUNT_OF(event_columns),
+    .row = event_row,
+    .key = "seq",
+    .nothing = "nothing has happened",
+};
+
+/* ---- names ---- */
+
+static const struct weir_kind_entry kinds[] = {
+    {"workloads", "workload", {"wl", "jobs", "job"}, &weir_workloads_kind},
+    {"queues", "queue", {"q"}, &weir_queues_kind},
+    {"gpus", "gpu", {"g"}, &gpus_kind},
+    {"nodes", "node", {"no", "n"}, &nodes_kind},
+    {"events", "event", {"ev"}, &weir_events_kind},
+};
+
+int weir_kind_find(const char *command, const char *word, const struct weir_kind_entry **ret_kind,
+                   struct weir_err *err)
+{
+    struct weir_str words[WORDS_MAX];
+    char shown[WEIR_STR_SHOW_MAX];
+    size_t n = 0;
+    ptrdiff_t near;
+
+    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+        const struct weir_kind_entry *kind = &kinds[i];
+
+        words[n++] = weir_str(kind->plural);
+        words[n++] = weir_str(kind->one);
+        for (size_t j = 0; j < COUNT_OF(kind->alias) && kind->alias[j] != NULL; j++)
+            words[n++] = weir_str(kind->alias[j]);
+        for (size_t j = 0; j < n; j++) {
+            if (!weir_str_eq_c(words[j], word))
+                continue;
+            *ret_kind = kind;
+            return 0;
+        }
+    }
+    near = weir_str_nearest(weir_str(word), words, n);
+    weir_error(err, WEIR_E_INVALID, "%s: there is no kind '%s'", command,
+               weir_str_show(weir_str(word), shown));
+    if (near >= 0)
+        return weir_error_hint(err, "did you mean %.*s?", WEIR_STR_ARG(words[near]));
+    return weir_error_hint(err, "one of %s", WEIR_KIND_WORDS);
+}

@@ -1,0 +1,138 @@
+/* cordon, uncordon, drain: the same for nodes and GPUs. */
+#include "base/err.h"
+#include "base/str.h"
+#include "cmd/client.h"
+#include "cmd/commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { NAMES_MAX = 1000 };
+
+struct target {
+    const char *name;
+    bool may_be_node;
+    bool may_be_gpu;
+};
+
+/* "node/NAME" and "gpu/KEY" say what it is; else a GPU is known by its key. */
+static struct target read_target(const char *word)
+{
+    struct weir_str text = weir_str(word);
+
+    if (weir_str_starts_with(text, WEIR_STR("node/")))
+        return (struct target){word + 5, true, false};
+    if (weir_str_starts_with(text, WEIR_STR("gpu/")))
+        return (struct target){word + 4, false, true};
+    if (weir_str_starts_with(text, WEIR_STR("GPU-")) || weir_str_find_char(text, '#') >= 0)
+        return (struct target){word, false, true};
+    return (struct target){word, true, true};
+}
+
+static int set_one(struct weir_client *client, const char *phase, const char *word,
+                   const char **ret_kind, struct weir_err *err)
+{
+    struct target target = read_target(word);
+    bool is_drain = strcmp(phase, "drain") == 0;
+    struct weir_err again = WEIR_ERR_INIT;
+    int result = WEIR_E_NOT_FOUND;
+
+    if (target.may_be_node) {
+        weir_client_path(client, "/v1/nodes/%s/%s", target.name, phase);
+        *ret_kind = "node";
+        result = weir_client_post(client, err);
+    }
+    if (result != WEIR_E_NOT_FOUND || !target.may_be_gpu || (is_drain && target.may_be_node))
+        return result;
+    if (is_drain) {
+        weir_error(err, WEIR_E_INVALID, "drain: '%s' is a GPU, and only nodes are drained", word);
+        return weir_error_hint(err, "cordon it, and cancel what runs on it");
+    }
+    weir_client_path(client, "/v1/gpus/%s/%s", target.name, phase);
+    *ret_kind = "gpu";
+    result = weir_client_post(client, &again);
+    /* Of a word that may be either, what was said of the node is as good. */
+    if (result < 0 && (result != WEIR_E_NOT_FOUND || !target.may_be_node))
+        *err = again;
+    return result;
+}
+
+static int run(const struct weir_args *args, struct weir_err *err)
+{
+    const char *phase = args->command->name;
+    struct weir_client client;
+    int result = weir_client_init(&client, args, err);
+
+    for (size_t i = 0; i < args->n_operands && result == 0; i++) {
+        const char *kind = "";
+
+        result = set_one(&client, phase, args->operands[i], &kind, err);
+        if (result == 0)
+            printf("%s/%s %s\n", kind, read_target(args->operands[i]).name,
+                   strcmp(phase, "drain") == 0 ? "draining"
+                   : phase[0] == 'u'           ? "uncordoned"
+                                               : "cordoned");
+    }
+    weir_client_finish(&client);
+    return result;
+}
+
+static const struct weir_example cordon_examples[] = {
+    {"weir cordon node-3", "nothing new starts there; what runs goes on"},
+    {"weir cordon GPU-8f1c", "the same for one GPU"},
+};
+
+const struct weir_command weir_command_cordon = {
+    .name = "cordon",
+    .summary = "take a node or a GPU out of use; what runs there goes on",
+    .operands = "NODE|GPU…",
+    .about =
+        "Nothing new is started on a cordoned node or GPU; what runs there goes on to its end. "
+        "node/NAME or gpu/KEY says which it is where a name could be either.",
+    .examples = cordon_examples,
+    .n_examples = sizeof(cordon_examples) / sizeof(cordon_examples[0]),
+    .min_operands = 1,
+    .max_operands = NAMES_MAX,
+    .group = WEIR_GROUP_MANAGE,
+    .is_client = true,
+    .run = run,
+};
+
+static const struct weir_example uncordon_examples[] = {
+    {"weir uncordon node-3", "back in use, also after it was drained"},
+};
+
+const struct weir_command weir_command_uncordon = {
+    .name = "uncordon",
+    .summary = "take a node or a GPU back into use",
+    .operands = "NODE|GPU…",
+    .about = "Ends what cordon or drain began.",
+    .examples = uncordon_examples,
+    .n_examples = sizeof(uncordon_examples) / sizeof(uncordon_examples[0]),
+    .min_operands = 1,
+    .max_operands = NAMES_MAX,
+    .group = WEIR_GROUP_MANAGE,
+    .is_client = true,
+    .run = run,
+};
+
+static const struct weir_example drain_examples[] = {
+    {"weir drain node-3", "empty a node, for maintenance"},
+};
+
+const struct weir_command weir_command_drain = {
+    .name = "drain",
+    .summary = "empty a node: what runs there is stopped and starts elsewhere",
+    .operands = "NODE…",
+    .about =
+        "Nothing new is started on the node, and what runs there is asked to leave: it gets its "
+        "checkpoint signal and its grace time, and waits for its turn again. weir uncordon "
+        "takes the node back into use.",
+    .examples = drain_examples,
+    .n_examples = sizeof(drain_examples) / sizeof(drain_examples[0]),
+    .min_operands = 1,
+    .max_operands = NAMES_MAX,
+    .group = WEIR_GROUP_MANAGE,
+    .is_client = true,
+    .run = run,
+};

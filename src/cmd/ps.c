@@ -1,0 +1,80 @@
+#include "base/err.h"
+#include "base/tree.h"
+#include "cmd/client.h"
+#include "cmd/commands.h"
+#include "cmd/workloads.h"
+
+static const struct weir_option options[] = {
+    {.name = "all", .letter = 'a', .kind = WEIR_OPTION_FLAG, .help = "those that ended, too"},
+    {.name = "queue",
+     .letter = 'Q',
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "QUEUE",
+     .help = "of this queue only",
+     .example = "research"},
+    {.name = "owner",
+     .letter = 'u',
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "USER",
+     .help = "of this user only",
+     .example = "alice"},
+    {.name = "name",
+     .letter = 'n',
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "of this name only",
+     .example = "train-resnet"},
+    {.name = "state",
+     .letter = 's',
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "STATE",
+     .choices = "queued|starting|running|stopping|succeeded|failed|cancelled|lost",
+     .help = "in this state only",
+     .example = "queued"},
+    WEIR_OPTION_OUTPUT,
+};
+
+static int list(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
+{
+    weir_client_path(client, "/v1/workloads");
+    weir_client_query(client, "all", weir_args_has(args, "all") ? "true" : NULL);
+    weir_client_query(client, "queue", weir_args_text(args, "queue"));
+    weir_client_query(client, "owner", weir_args_text(args, "owner"));
+    weir_client_query(client, "name", weir_args_text(args, "name"));
+    weir_client_query(client, "state", weir_args_text(args, "state"));
+    return weir_output_list(client, args, &weir_workloads_kind, err);
+}
+
+static int run(const struct weir_args *args, struct weir_err *err)
+{
+    struct weir_client client;
+    int result = weir_client_init(&client, args, err);
+
+    if (result == 0)
+        result = list(&client, args, err);
+    weir_client_finish(&client);
+    return result;
+}
+
+static const struct weir_example examples[] = {
+    {"weir ps", "what runs and what waits, and why"},
+    {"weir ps -a -o json", "everything, for a program"},
+    {"weir ps --queue research --state queued", "who waits in a queue"},
+};
+
+const struct weir_command weir_command_ps = {
+    .name = "ps",
+    .summary = "list jobs",
+    .operands = "",
+    .about =
+        "Lists what waits and what runs, with -a also what has ended, the oldest first. AGE is "
+        "the time since it was submitted, RUN how long its last attempt has run. REASON says "
+        "why it waits or how it ended.",
+    .examples = examples,
+    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .options = options,
+    .n_options = sizeof(options) / sizeof(options[0]),
+    .group = WEIR_GROUP_LOOK,
+    .is_client = true,
+    .run = run,
+};

@@ -1,0 +1,396 @@
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/tree.h"
+#include "cmd/attach.h"
+#include "cmd/attach_signals.h"
+#include "cmd/client.h"
+#include "cmd/commands.h"
+#include "cmd/output.h"
+#include "cmd/run_body.h"
+#include "fmt/json.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { KEY_BYTES = 16, ID_MAX = 32, RETRY_MS = 20000, RETRY_PAUSE_MS = 100, WORDS_MAX = 10000 };
+
+static const struct weir_option options[] = {
+    {.name = "gpus",
+     .letter = 'g',
+     .kind = WEIR_OPTION_AMOUNT,
+     .argument = "N",
+     .help = "GPUs for each member; 0.5 is half of one",
+     .example = "2"},
+    {.name = "gpu-model",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "MODEL",
+     .help = "the model of GPU it must have",
+     .example = "H100"},
+    {.name = "gpu-memory",
+     .kind = WEIR_OPTION_SIZE,
+     .argument = "SIZE",
+     .help = "GPU memory it needs on each GPU; alone, without --gpus, a part of one GPU",
+     .example = "20Gi"},
+    {.name = "cpu",
+     .kind = WEIR_OPTION_AMOUNT,
+     .argument = "N",
+     .help = "CPUs for each member",
+     .example = "4"},
+    {.name = "memory",
+     .kind = WEIR_OPTION_SIZE,
+     .argument = "SIZE",
+     .help = "main memory for each member",
+     .example = "32Gi"},
+    {.name = "queue",
+     .letter = 'Q',
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "QUEUE",
+     .help = "the queue to wait in",
+     .example = "research"},
+    {.name = "priority",
+     .letter = 'p',
+     .kind = WEIR_OPTION_COUNT,
+     .argument = "P",
+     .min = -1000000,
+     .max = 1000000,
+     .help = "higher goes first within the queue",
+     .example = "10"},
+    {.name = "time",
+     .letter = 't',
+     .kind = WEIR_OPTION_DURATION,
+     .argument = "LIMIT",
+     .help = "how long it may run; a truthful limit lets it start earlier",
+     .example = "12h"},
+    {.name = "name",
+     .letter = 'n',
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "its name; else made of the command",
+     .example = "train-resnet"},
+    {.name = "env",
+     .letter = 'e',
+     .kind = WEIR_OPTION_TEXT,
+     .repeated = true,
+     .argument = "NAME[=VALUE]",
+     .help = "a variable for it; without a value, the shell's",
+     .example = "EPOCHS=3"},
+    {.name = "clean-env",
+     .kind = WEIR_OPTION_FLAG,
+     .help = "not the shell's environment but PATH, HOME, USER, LOGNAME, SHELL, LANG, LC_*, TZ, "
+             "TERM, and what --env says"},
+    {.name = "cwd",
+     .kind = WEIR_OPTION_DIR,
+     .argument = "DIR",
+     .help = "the folder it starts in; else this one",
+     .example = "/data/run1"},
+    {.name = "array",
+     .letter = 'a',
+     .kind = WEIR_OPTION_COUNT,
+     .argument = "N",
+     .min = 1,
+     .max = 100000,
+     .help = "so many independent copies; each finds its number in WEIR_ARRAY_INDEX",
+     .example = "100"},
+    {.name = "members",
+     .kind = WEIR_OPTION_COUNT,
+     .argument = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "so many processes that start together or not at all",
+     .example = "8"},
+    {.name = "min-members",
+     .kind = WEIR_OPTION_COUNT,
+     .argument = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "with how many members it can start and go on",
+     .example = "4"},
+    {.name = "class",
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "CLASS",
+     .choices = "service|batch|training|dev",
+     .help = "what kind of work it is",
+     .example = "training"},
+    {.name = "isolation",
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "I",
+     .choices = "hardware|memory|none",
+     .help = "the least isolation it accepts from others on its GPU",
+     .example = "memory"},
+    {.name = "retries",
+     .letter = 'r',
+     .kind = WEIR_OPTION_COUNT,
+     .argument = "N",
+     .min = 0,
+     .max = 1000,
+     .help = "how often it is started again after a failure",
+     .example = "3"},
+    {.name = "retry-on",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "CODES",
+     .help = "the exit statuses after which it is; else all but 0",
+     .example = "1,64-78"},
+    {.name = "backoff",
+     .kind = WEIR_OPTION_DURATION,
+     .argument = "D",
+     .help = "how long to wait before that",
+     .example = "30s"},
+    {.name = "checkpoint-signal",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "SIGNAL",
+     .help = "what makes it write a checkpoint before it is stopped for others",
+     .example = "USR1"},
+    {.name = "grace",
+     .kind = WEIR_OPTION_DURATION,
+     .argument = "D",
+     .help = "the time between being asked to stop and being killed",
+     .example = "60s"},
+    {.name = "output-max",
+     .kind = WEIR_OPTION_SIZE,
+     .argument = "SIZE",
+     .help = "how much of its output is kept",
+     .example = "64Mi"},
+    {.name = "preemptible",
+     .kind = WEIR_OPTION_BOOL,
+     .help = "whether it may be stopped for others and started again later; else its queue says",
+     .example = "false"},
+    {.name = "sim-profile",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "PROFILE",
+     .help = "on simulated GPUs, the use it makes of them",
+     .example = "training"},
+    {.name = "detach",
+     .letter = 'd',
+     .kind = WEIR_OPTION_FLAG,
+     .help = "print its number and leave it to itself"},
+    {.name = "label",
+     .kind = WEIR_OPTION_FLAG,
+     .help = "the member's number before each line, as on a terminal with several members"},
+    {.name = "quiet",
+     .letter = 'q',
+     .kind = WEIR_OPTION_FLAG,
+     .help = "nothing of weir's own on stderr but errors"},
+    {.name = "dry-run",
+     .kind = WEIR_OPTION_FLAG,
+     .help = "ask whether it could be submitted, and print what would be"},
+};
+
+struct submission {
+    struct weir_buf body;
+    char key[2 * KEY_BYTES + 1];
+    char id[ID_MAX];
+    int64_t n_members;
+};
+
+static int make_key(char ret_key[2 * KEY_BYTES + 1], struct weir_err *err)
+{
+    unsigned char bytes[KEY_BYTES];
+
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
+        return weir_error(err, WEIR_E_IO, "the system has no random numbers");
+    for (size_t i = 0; i < sizeof(bytes); i++)
+        snprintf(ret_key + 2 * i, 3, "%02x", bytes[i]);
+    return 0;
+}
+
+static int make_body(const struct weir_args *args, struct weir_buf *out, struct weir_err *err)
+{
+    char cwd[PATH_MAX];
+    mode_t mask = umask(0);
+    struct weir_run_shell shell = {environ, cwd, mask};
+
+    umask(mask);
+    if (weir_args_has(args, "cwd"))
+        cwd[0] = '\0';
+    else if (getcwd(cwd, sizeof(cwd)) == NULL)
+        return weir_error_errno(err, errno, "find out which folder this is");
+    return weir_run_body(args, &shell, out, err);
+}
+
+/* ---- submitting ---- */
+
+/* A signal ends the wait for a server that is away; before the answer nobody knows whether the job
+ * was taken. */
+static bool was_interrupted(void *arg)
+{
+    int *number = arg;
+
+    if (*number == 0)
+        *number = weir_attach_signals_take();
+    return *number != 0;
+}
+
+static void pause_ms(int ms)
+{
+    struct timespec time = {0, (long)ms * 1000000};
+
+    ppoll(NULL, 0, &time, weir_attach_signals_mask());
+}
+
+/* Sends it again, under the same key, while the server restarts: it cannot be taken twice. */
+static int submit(struct weir_client *client, struct submission *submission,
+                  struct weir_arena *arena, int *interrupted, struct weir_err *err)
+{
+    struct weir_client_request request = {.method = "POST",
+                                          .content_type = "application/json",
+                                          .body = weir_buf_view(&submission->body),
+                                          .key = submission->key};
+    const struct weir_tree *answer = NULL;
+    int64_t until_ms = weir_clock_mono_ms() + RETRY_MS;
+    bool was_there = !weir_client_is_absent(client);
+
+    for (;;) {
+        int result;
+
+        weir_client_path(client, "/v1/workloads");
+        result = weir_client_call(client, &request, arena, &answer, err);
+        if (result == 0)
+            break;
+        if (*interrupted != 0 || result != WEIR_E_UNAVAILABLE || !was_there ||
+            weir_clock_mono_ms() > until_ms)
+            return result;
+        pause_ms(RETRY_PAUSE_MS);
+        if (was_interrupted(interrupted))
+            return result;
+    }
+    snprintf(submission->id, sizeof(submission->id), "%.*s",
+             WEIR_STR_ARG(weir_client_text(answer, "id")));
+    submission->n_members = weir_client_i64(answer, "members", 1);
+    if (submission->id[0] == '\0')
+        return weir_error(err, WEIR_E_IO, "weir does not say which number the job has");
+    return 0;
+}
+
+static int dry_run(struct weir_client *client, const struct submission *submission,
+                   struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_client_request request = {.method = "POST",
+                                          .content_type = "application/json",
+                                          .body = weir_buf_view(&submission->body)};
+    struct weir_json_options json = {0};
+    struct weir_tree *tree = NULL;
+    int result;
+
+    weir_client_path(client, "/v1/apply");
+    weir_client_query(client, "dryRun", "true");
+    result = weir_client_call(client, &request, NULL, NULL, err);
+    if (result == 0)
+        result = weir_json_read(weir_buf_view(&submission->body), &json, &arena, &tree, err);
+    return result < 0 ? result : weir_output_yaml(tree, err);
+}
+
+static int run_attached(const struct weir_args *args, struct weir_client *client,
+                        struct submission *submission, struct weir_arena *arena,
+                        struct weir_err *err)
+{
+    struct weir_attach_options attach = {.id = submission->id,
+                                         .quiet = weir_args_has(args, "quiet")};
+    int interrupted = 0;
+    int result;
+
+    client->http.interrupted = was_interrupted;
+    client->http.interrupted_arg = &interrupted;
+    client->http.wait_mask = weir_attach_signals_mask();
+    result = submit(client, submission, arena, &interrupted, err);
+    if (result < 0 && interrupted != 0) {
+        fprintf(stderr, "weir: interrupted: the job may have been taken (see weir ps)\n");
+        return 128 + interrupted;
+    }
+    if (result < 0)
+        return result;
+    weir_http_client_close(&client->http);
+    attach.tells = !attach.quiet && isatty(STDERR_FILENO) == 1;
+    attach.label =
+        weir_args_has(args, "label") || (submission->n_members > 1 && isatty(STDOUT_FILENO) == 1);
+    result = weir_attach(client, &attach, err);
+    if (result >= 0)
+        return result;
+    /* What became of the job is not known: no status of its own can be meant. */
+    weir_command_complain(err, NULL);
+    return WEIR_EXIT_UNKNOWN;
+}
+
+static int run_with(const struct weir_args *args, struct weir_client *client,
+                    struct submission *submission, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    int never = 0;
+    int result = make_body(args, &submission->body, err);
+
+    if (result == 0)
+        result = make_key(submission->key, err);
+    if (result < 0)
+        return result;
+    if (weir_args_has(args, "dry-run"))
+        return dry_run(client, submission, err);
+    if (!weir_args_has(args, "detach")) {
+        weir_attach_signals_begin();
+        result = run_attached(args, client, submission, &arena, err);
+        weir_attach_signals_end();
+        return result;
+    }
+    result = submit(client, submission, &arena, &never, err);
+    if (result < 0)
+        return result;
+    printf("%s\n", submission->id);
+    return WEIR_EXIT_FINE;
+}
+
+static int run(const struct weir_args *args, struct weir_err *err)
+{
+    struct submission submission = {.body = WEIR_BUF_INIT(WEIR_RUN_BODY_MAX)};
+    struct weir_client client;
+    int result = weir_client_init(&client, args, err);
+
+    if (result == 0)
+        result = run_with(args, &client, &submission, err);
+    weir_client_finish(&client);
+    weir_buf_finish(&submission.body);
+    return result;
+}
+
+static const struct weir_example examples[] = {
+    {"weir run --gpus 1 -- python train.py", "one GPU, when it is its turn; the output comes here"},
+    {"weir run -d --gpus 4 --time 12h --queue research ./train.sh",
+     "in the background; prints the job's number"},
+    {"weir run --array 20 --gpus 0.5 -- sh -c 'python trial.py $WEIR_ARRAY_INDEX'",
+     "twenty jobs in one, on half a GPU each"},
+    {"weir run --gpus 1 --checkpoint-signal USR1 --grace 60s -- ./fit",
+     "a job that can be stopped for others without losing its work"},
+};
+
+const struct weir_command weir_command_run = {
+    .name = "run",
+    .summary = "run a command on GPUs: wait, stream its output, return its status",
+    .operands = "[--] COMMAND [ARG]…",
+    .about =
+        "Submits a command and follows it. It starts when its turn comes and what it asks for is "
+        "free, in this folder, with this environment and umask; CUDA_VISIBLE_DEVICES names its "
+        "GPUs. The first word that is no option begins the command; no shell reads it.\n"
+        "\n"
+        "Its output goes to stdout and stderr, kept apart. SIGINT, SIGTERM, SIGHUP, SIGQUIT, "
+        "SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on to it; while it waits, the first "
+        "four cancel it. A second SIGINT within two seconds cancels it in any case. If the server "
+        "restarts, the job goes on, and so does its output here. If nobody reads the output any "
+        "more, the job goes on without: the status is 141.\n"
+        "\n"
+        "The status is the command's (128+n if signal n ended it), 130 if it was cancelled, 3 if "
+        "it cannot be told.",
+    .examples = examples,
+    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .options = options,
+    .n_options = sizeof(options) / sizeof(options[0]),
+    .min_operands = 1,
+    .max_operands = WORDS_MAX,
+    .group = WEIR_GROUP_WORK,
+    .is_client = true,
+    .takes_words = true,
+    .run = run,
+};

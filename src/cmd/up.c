@@ -1,0 +1,96 @@
+#include "app/up.h"
+
+#include "base/err.h"
+#include "base/log.h"
+#include "cmd/commands.h"
+#include "cmd/version.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct weir_option options[] = {
+    {.name = "simulate",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "SPEC|auto",
+     .help = "simulated GPUs, such as 8xH100 or 2x8xH100+4xL40S; auto: real ones where a driver "
+             "answers, else simulated ones",
+     .example = "8xH100"},
+    {.name = "data",
+     .kind = WEIR_OPTION_DIR,
+     .argument = "DIR",
+     .help = "where everything is kept (else $WEIR_DATA, /var/lib/weir for root, or "
+             "~/.local/share/weir)",
+     .example = "/var/lib/weir"},
+    {.name = "listen",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "ADDR:PORT",
+     .help = "where the API listens beside its socket in DIR; port 0 is any free one",
+     .example = WEIR_UP_LISTEN_DEFAULT},
+    {.name = "host",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "a further name by which clients may address it",
+     .example = "gpu-box.example"},
+    {.name = "no-demo", .kind = WEIR_OPTION_FLAG, .help = "no demo jobs on simulated GPUs"},
+    {.name = "cgroup",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "auto|off|DIR",
+     .help = "a cgroup v2 group for every job: below weir's own where that is to be had, none, or "
+             "below DIR",
+     .example = "off"},
+    {.name = "log-level",
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "LEVEL",
+     .choices = "error|warn|info|debug",
+     .help = "how much it says on stderr",
+     .example = "warn"},
+};
+
+static void set_log_level(const char *name)
+{
+    static const char *const names[WEIR_LOG_LEVEL_MAX] = {"error", "warn", "info", "debug"};
+
+    for (int level = 0; name != NULL && level < WEIR_LOG_LEVEL_MAX; level++)
+        if (strcmp(names[level], name) == 0)
+            weir_log_set_level((enum weir_log_level)level);
+}
+
+static int run(const struct weir_args *args, struct weir_err *err)
+{
+    const char *cgroup = weir_args_text(args, "cgroup");
+    const char *data = weir_args_text(args, "data");
+    struct weir_up_options up = {
+        .data_dir = data != NULL ? data : getenv("WEIR_DATA"),
+        .listen = weir_args_text(args, "listen"),
+        .host = weir_args_text(args, "host"),
+        .simulate = weir_args_text(args, "simulate"),
+        .cgroup = cgroup != NULL ? cgroup : "auto",
+        .demo = !weir_args_has(args, "no-demo"),
+        .version = weir_version_text(),
+    };
+    int r;
+
+    set_log_level(weir_args_text(args, "log-level"));
+    r = weir_up(&up, err);
+    return r < 0 ? r : WEIR_EXIT_FINE;
+}
+
+static const struct weir_example examples[] = {
+    {"weir up --simulate 8xH100", "a control plane with eight GPUs that are not there"},
+    {"weir up --data /var/lib/weir", "the GPUs of this machine"},
+};
+
+const struct weir_command weir_command_up = {
+    .name = "up",
+    .summary = "run the control plane of this machine",
+    .operands = "",
+    .about = "Runs until SIGTERM or SIGINT. Jobs go on without it; started again on the same "
+             "directory it takes them over. It prints a line that begins with \"ready\" once it "
+             "serves.",
+    .examples = examples,
+    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .options = options,
+    .n_options = sizeof(options) / sizeof(options[0]),
+    .group = WEIR_GROUP_SERVER,
+    .run = run,
+};

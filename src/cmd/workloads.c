@@ -1,0 +1,77 @@
+#include "cmd/workloads.h"
+
+#include "base/cleanup.h"
+#include "base/tree.h"
+
+#include <stdio.h>
+
+static const struct weir_sheet_column columns[] = {
+    {.title = "ID", .is_right = true},
+    {.title = "NAME", .stretches = true},
+    {.title = "QUEUE"},
+    {.title = "STATE", .is_state = true},
+    {.title = "GPUS", .is_right = true},
+    {.title = "NODE"},
+    {.title = "AGE", .is_right = true},
+    {.title = "RUN", .is_right = true},
+    {.title = "OWNER", .wide = true},
+    {.title = "CLASS", .wide = true},
+    {.title = "PRIORITY", .wide = true, .is_right = true},
+    {.title = "ATTEMPT", .wide = true, .is_right = true},
+    {.title = "EXIT", .wide = true, .is_right = true},
+    {.title = "DEVICES", .wide = true},
+    {.title = "REASON", .stretches = true},
+};
+
+/* How many it holds; with the tasks of an array that run. */
+static void add_gpus(struct weir_sheet *table, const struct weir_tree *item)
+{
+    const struct weir_tree *gpus = weir_tree_get(item, "gpus");
+    char text[16];
+
+    snprintf(text, sizeof(text), "%u", gpus != NULL ? gpus->n_children : 0);
+    weir_sheet_add(table, weir_str(gpus != NULL && gpus->n_children > 0 ? text : ""));
+}
+
+/* "sweep[12]" for an array or a gang. */
+static void add_name(struct weir_sheet *table, const struct weir_tree *item)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SHEET_BYTES_MAX);
+    int64_t members = weir_client_i64(item, "members", 1);
+
+    weir_buf_str(&text, weir_client_text(item, "name"));
+    if (members > 1)
+        weir_buf_printf(&text, "[%lld]", (long long)members);
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
+static void row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
+{
+    int64_t submitted_ms = weir_client_i64(item, "submitted_ms", -1);
+    int64_t started_ms = weir_client_i64(item, "started_ms", -1);
+    int64_t ended_ms = weir_client_i64(item, "ended_ms", -1);
+
+    weir_output_cell(table, item, "id");
+    add_name(table, item);
+    weir_output_cell(table, item, "queue");
+    weir_output_cell(table, item, "state");
+    add_gpus(table, item);
+    weir_output_cell(table, item, "node");
+    weir_output_span(table, submitted_ms, now_ms);
+    weir_output_span(table, started_ms, ended_ms >= 0 ? ended_ms : now_ms);
+    weir_output_cell(table, item, "owner");
+    weir_output_cell(table, item, "class");
+    weir_output_cell(table, item, "priority");
+    weir_output_cell(table, item, "attempt");
+    weir_output_cell(table, item, "exit_status");
+    weir_output_joined(table, weir_tree_get(item, "gpus"));
+    weir_output_cell(table, item, "reason");
+}
+
+const struct weir_output_kind weir_workloads_kind = {
+    .columns = columns,
+    .n_columns = sizeof(columns) / sizeof(columns[0]),
+    .row = row,
+    .key = "id",
+    .nothing = "nothing waits and nothing runs (weir ps -a shows what has ended)",
+};
