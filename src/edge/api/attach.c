@@ -325,20 +325,26 @@ static int advance(struct attach *a, struct cursor *c)
     return 0;
 }
 
-/* All members in turn, so that one that writes much does not hold up the others. */
-static bool send_output(struct attach *a)
+/* All members in turn, so that one that writes much does not hold up the others. 1: there may be
+ * more; 0: drained for now; negative: it failed. */
+static int send_output(struct attach *a)
 {
+    uint32_t n_steps = 0;
     size_t n_idle = 0;
 
     while (!a->stream.is_blocked && n_idle < a->cursors.n) {
         size_t n_before = a->cursors.n;
         int r;
 
+        if (n_steps == WEIR_API_PIECES_AT_ONCE)
+            return 1;
+
         if (a->turn >= a->cursors.n)
             a->turn = 0;
         r = advance(a, &a->cursors.items[a->turn]);
         if (r < 0)
-            return false;
+            return r;
+        n_steps += r > 0;
         if (r > 0)
             n_idle = 0;
         else if (a->cursors.n == n_before)
@@ -346,7 +352,7 @@ static bool send_output(struct attach *a)
         if (a->cursors.n == n_before)
             a->turn++;
     }
-    return true;
+    return a->stream.is_blocked;
 }
 
 static bool is_anything_running(const struct attach *a)
@@ -360,22 +366,24 @@ static bool is_anything_running(const struct attach *a)
 static void pump(struct weir_api_stream *stream)
 {
     struct attach *a = (struct attach *)stream;
+    int more = take_in(a) ? 0 : -1;
 
-    if (!take_in(a) || (!stream->is_blocked && !send_output(a))) {
+    if (more == 0)
+        more = stream->is_blocked ? 1 : send_output(a);
+    if (more < 0) {
         weir_api_stream_abort(stream);
         return;
     }
-    if (stream->is_blocked)
-        return;
-    if (a->is_final && a->cursors.n == 0 && a->seen_changes == stream->api->n_changes) {
-        if (!send_state(a, WEIR_FRAME_END))
-            weir_api_stream_abort(stream);
-        else
+    if (more == 0 && a->is_final && a->cursors.n == 0 &&
+        a->seen_changes == stream->api->n_changes) {
+        if (send_state(a, WEIR_FRAME_END))
             weir_api_stream_end(stream);
+        else
+            weir_api_stream_abort(stream);
         return;
     }
-    weir_api_stream_poll(stream,
-                         is_anything_running(a) || a->seen_changes != stream->api->n_changes);
+    weir_api_stream_poll(stream, more > 0 || is_anything_running(a) ||
+                                     a->seen_changes != stream->api->n_changes);
 }
 
 static void beat(struct weir_api_stream *stream)
@@ -516,13 +524,12 @@ int weir_api_attach(struct weir_api_call *call, struct weir_err *err)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory to attach");
     a->stream.api = call->api; /* to look around before there is a stream */
     r = prepare(call, &record, a, err);
-    if (r == 0)
-        r = weir_api_stream_start(call, &a->stream, &ops, WEIR_FRAME_TYPE, err);
     if (r < 0) {
         destroy(&a->stream);
         return r;
     }
+    weir_api_stream_start(call, &a->stream, &ops, WEIR_FRAME_TYPE);
     weir_http_request_close_on_eof(call->request, true);
-    pump(&a->stream);
+    weir_api_stream_go(&a->stream);
     return 0;
 }

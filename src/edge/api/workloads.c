@@ -64,8 +64,10 @@ int weir_api_submit(struct weir_api_call *call, struct weir_err *err)
     const struct weir_tree *doc;
     struct weir_done done;
     struct weir_str key;
-    int r = read_key(call, &key, err);
+    int r = weir_api_check_account(call, err);
 
+    if (r == 0)
+        r = read_key(call, &key, err);
     if (r == 0)
         r = weir_api_body_tree(call, &doc, err);
     if (r == 0)
