@@ -1,6 +1,8 @@
 /* The store is a projection of the world: every workload and task row that changed is written. */
 #include "app/server.h"
+#include "base/bitset.h"
 #include "base/buf.h"
+#include "base/cleanup.h"
 
 #include <string.h>
 
@@ -79,8 +81,6 @@ static int persist_task(struct weir_server *server, const struct weir_world *bef
     struct weir_task_record record;
     int r;
 
-    if (task->attempt == 0 && task->state == WEIR_TASK_QUEUED)
-        return 0; /* never started: nothing to say that the workload does not */
     if (attempt == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     put_grants(held, index, false, &grants);
@@ -111,27 +111,41 @@ static int persist_task(struct weir_server *server, const struct weir_world *bef
     return r;
 }
 
+/* How a workload ended is how the first of its tasks that failed did; a member that was stopped for
+ * that tells nothing. */
+static void sum_up_end(const struct weir_task *task, bool *has_failed,
+                       struct weir_workload_record *record)
+{
+    bool failed = task->state == WEIR_TASK_FAILED || task->state == WEIR_TASK_LOST;
+
+    if (*has_failed || (!failed && record->exit_status != 0))
+        return;
+    if (failed || task->exit_status != 0)
+        record->exit_status = task->exit_status;
+    if (failed || record->cause == WEIR_CAUSE_NONE || task->exit_status != 0)
+        record->cause = task->cause;
+    *has_failed = failed;
+}
+
 /* What a workload's record takes from its tasks. */
 static void sum_up_tasks(const struct weir_world *before, const struct weir_world *after,
                          const struct weir_workload *w, struct weir_workload_record *record,
                          struct weir_buf *gpus)
 {
+    bool has_failed = false;
+
     for (uint32_t t = w->first_task; t != WEIR_NONE;) {
         const struct weir_task *task = weir_world_task(after, t);
         const struct weir_world *held = holding_version(before, after, t);
 
+        sum_up_end(task, &has_failed, record);
         if (task->attempt > record->attempt)
             record->attempt = task->attempt;
-        if (record->exit_status == 0)
-            record->exit_status = task->exit_status;
         if (task->started_wall_ms > 0 &&
             (record->started_wall_ms == 0 || task->started_wall_ms < record->started_wall_ms))
             record->started_wall_ms = task->started_wall_ms;
-        if (task->cause != WEIR_CAUSE_NONE &&
-            (record->cause == WEIR_CAUSE_NONE || task->exit_status != 0))
-            record->cause = task->cause;
-        if (task->not_before_wall_ms > record->not_before_wall_ms &&
-            task->state == WEIR_TASK_QUEUED)
+        if (task->state == WEIR_TASK_QUEUED &&
+            task->not_before_wall_ms > record->not_before_wall_ms)
             record->not_before_wall_ms = task->not_before_wall_ms;
         put_grants(held, t, true, gpus);
         if (record->node.len == 0)
@@ -222,6 +236,8 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
     return r;
 }
 
+/* ---- what changed ---- */
+
 static bool same_task(const struct weir_task *a, const struct weir_task *b)
 {
     return a->state == b->state && a->attempt == b->attempt && a->stop_cause == b->stop_cause &&
@@ -236,8 +252,8 @@ static bool same_workload(const struct weir_workload *a, const struct weir_workl
            a->not_before_wall_ms == b->not_before_wall_ms;
 }
 
-/* Whether the row says what it said in the version before, as far as the store knows it (links and
- * gens aside). A row that was not there before came in with a record of its own. */
+/* Whether the row says what it said in `base`, as far as the store knows it (links and gens aside).
+ * A row that was not there before came in with a record of its own. */
 static bool is_stored(const struct weir_world *base, const struct weir_world *list,
                       enum weir_table_id id, uint32_t index)
 {
@@ -257,42 +273,64 @@ static bool is_stored(const struct weir_world *base, const struct weir_world *li
     return a->workload != b->workload || a->member != b->member || same_task(a, b);
 }
 
-/* What changed of table `id` from `base` to `list`, as it is in `after`. */
-static int persist_changes(struct weir_server *server, const struct weir_world *base,
-                           const struct weir_world *list, const struct weir_world *before,
-                           const struct weir_world *after, enum weir_table_id id,
-                           struct weir_now now, struct weir_err *err)
+/* Rows to be written, by index. */
+struct due {
+    struct weir_bitset tasks;
+    struct weir_bitset workloads; /* also those of tasks: their state follows from them */
+};
+
+static void collect(const struct weir_world *base, const struct weir_world *list,
+                    const struct weir_world *after, struct due *due)
 {
-    const struct weir_table *table = &list->tables[id];
+    static const enum weir_table_id ids[] = {WEIR_TABLE_WORKLOADS, WEIR_TABLE_TASKS};
 
-    for (uint32_t i = 0; i < table->n_changed; i++) {
-        uint32_t index = list->changes[table->changed_from + i];
-        int r;
+    for (size_t k = 0; k < sizeof(ids) / sizeof(ids[0]); k++) {
+        const struct weir_table *table = &list->tables[ids[k]];
 
-        if (!weir_table_is_live(&after->tables[id], index) || is_stored(base, list, id, index))
-            continue;
-        r = weir_server_begin(server, err);
-        if (r == 0)
-            r = id == WEIR_TABLE_TASKS ? persist_task(server, before, after, index, now, err)
-                                       : persist_workload(server, before, after, index, now, err);
-        if (r < 0)
-            return r;
+        for (uint32_t i = 0; i < table->n_changed; i++) {
+            uint32_t index = list->changes[table->changed_from + i];
+
+            if (!weir_table_is_live(&after->tables[ids[k]], index) ||
+                is_stored(base, list, ids[k], index))
+                continue;
+            if (ids[k] == WEIR_TABLE_TASKS) {
+                weir_bitset_add(&due->tasks, index);
+                index = weir_world_task(after, index)->workload;
+            }
+            weir_bitset_add(&due->workloads, index);
+        }
     }
-    return 0;
+}
+
+static int write_due(struct weir_server *server, const struct due *due,
+                     const struct weir_world *before, const struct weir_world *after,
+                     struct weir_now now, struct weir_err *err)
+{
+    size_t i = weir_bitset_next(&due->workloads, 0);
+    int r = i < due->workloads.n_bits ? weir_server_begin(server, err) : 0;
+
+    for (; r == 0 && i < due->workloads.n_bits; i = weir_bitset_next(&due->workloads, i + 1))
+        r = persist_workload(server, before, after, (uint32_t)i, now, err);
+    for (i = weir_bitset_next(&due->tasks, 0); r == 0 && i < due->tasks.n_bits;
+         i = weir_bitset_next(&due->tasks, i + 1))
+        r = persist_task(server, before, after, (uint32_t)i, now, err);
+    return r;
 }
 
 int weir_server_persist(struct weir_server *server, const struct weir_world *before,
                         const struct weir_world *after, const struct weir_plan *plan,
                         struct weir_now now, struct weir_err *err)
 {
-    static const enum weir_table_id ids[] = {WEIR_TABLE_WORKLOADS, WEIR_TABLE_TASKS};
-    int r = 0;
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct due due;
+    int r;
 
-    for (size_t i = 0; r == 0 && i < sizeof(ids) / sizeof(ids[0]); i++) {
-        r = persist_changes(server, server->world, before, before, after, ids[i], now, err);
-        if (r == 0)
-            r = persist_changes(server, before, after, before, after, ids[i], now, err);
-    }
+    if (weir_bitset_init(&due.tasks, after->tables[WEIR_TABLE_TASKS].n_rows, &arena) < 0 ||
+        weir_bitset_init(&due.workloads, after->tables[WEIR_TABLE_WORKLOADS].n_rows, &arena) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory to store what changed");
+    collect(server->world, before, after, &due);
+    collect(before, after, after, &due);
+    r = write_due(server, &due, before, after, now, err);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
         r = write_action_event(server, before, after, &plan->actions[i], err);
     return r;

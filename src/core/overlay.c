@@ -6,6 +6,18 @@
 
 /* ---- changes ---- */
 
+static void add_to_queues(const struct weir_overlay *o, int64_t *sums, uint32_t leaf,
+                          const struct weir_shape *shape, int64_t sign)
+{
+    for (uint32_t queue = leaf; queue != WEIR_NONE;
+         queue = weir_world_queue(o->world, queue)->parent) {
+        int64_t *sum = sums + (size_t)queue * o->n_resources;
+
+        for (uint32_t i = 0; i < shape->n_amounts; i++)
+            sum[shape->amounts[i].resource] += sign * shape->amounts[i].amount;
+    }
+}
+
 static void add_amounts(struct weir_overlay *o, uint32_t view, uint32_t node, uint32_t leaf,
                         const struct weir_shape *shape, int64_t sign)
 {
@@ -13,13 +25,7 @@ static void add_amounts(struct weir_overlay *o, uint32_t view, uint32_t node, ui
 
     for (uint32_t i = 0; i < shape->n_amounts; i++)
         free[shape->amounts[i].resource] -= sign * shape->amounts[i].amount;
-    for (uint32_t queue = leaf; queue != WEIR_NONE;
-         queue = weir_world_queue(o->world, queue)->parent) {
-        int64_t *held = o->held[view] + (size_t)queue * o->n_resources;
-
-        for (uint32_t i = 0; i < shape->n_amounts; i++)
-            held[shape->amounts[i].resource] += sign * shape->amounts[i].amount;
-    }
+    add_to_queues(o, o->held[view], leaf, shape, sign);
 }
 
 static void add_part(struct weir_overlay_part *used, int64_t mgpu, int64_t memory_bytes,
@@ -34,7 +40,9 @@ static void add_part(struct weir_overlay_part *used, int64_t mgpu, int64_t memor
 static void change_new(struct weir_overlay *o, const struct weir_overlay_step *step, uint32_t view,
                        int32_t sign)
 {
-    add_amounts(o, view, step->spot.node, step->leaf, step->shape, sign);
+    add_amounts(o, view, step->spot.node, step->taker.leaf, step->shape, sign);
+    if (step->views == WEIR_IN_BOTH && view == WEIR_VIEW_SOON)
+        add_to_queues(o, o->kept, step->taker.leaf, step->shape, sign);
     for (uint32_t i = 0; i < step->spot.n_grants; i++) {
         const struct weir_grant *grant = &o->grants[step->spot.first_grant + i];
         struct weir_overlay_device *device = &o->devices[o->position_of_device[grant->device]];
@@ -48,6 +56,8 @@ static void change_running(struct weir_overlay *o, uint32_t running, uint32_t vi
     const struct weir_running *r = &o->running[running];
 
     add_amounts(o, view, r->node, r->job->queue, r->shape, sign);
+    if (view == WEIR_VIEW_SOON)
+        add_to_queues(o, o->kept, r->job->queue, r->shape, sign);
     for (uint32_t at = r->row->first_hold; at != WEIR_NONE;) {
         const struct weir_hold *hold = weir_world_hold(o->world, at);
         struct weir_overlay_device *device = &o->devices[o->position_of_device[hold->device]];
@@ -96,12 +106,12 @@ int weir_overlay_grant(struct weir_overlay *o, const struct weir_grant *grant)
     return 0;
 }
 
-int weir_overlay_hold(struct weir_overlay *o, uint32_t views, uint32_t leaf,
+int weir_overlay_hold(struct weir_overlay *o, uint32_t views, struct weir_taker taker,
                       const struct weir_shape *shape, struct weir_spot spot)
 {
     return take_step(o, (struct weir_overlay_step){.shape = shape,
                                                    .spot = spot,
-                                                   .leaf = leaf,
+                                                   .taker = taker,
                                                    .running = WEIR_NONE,
                                                    .views = views,
                                                    .sign = 1});
@@ -156,6 +166,16 @@ void weir_overlay_rollback(struct weir_overlay *o, struct weir_overlay_mark mark
 void weir_overlay_keep(struct weir_overlay *o)
 {
     o->n_marks--;
+}
+
+bool weir_scope_has(const struct weir_overlay *overlay, const struct weir_scope *scope,
+                    uint32_t node)
+{
+    if (scope->level == WEIR_NONE)
+        return true;
+    if (scope->value == WEIR_NONE)
+        return scope->node == node;
+    return overlay->nodes[node].row->topology[scope->level] == scope->value;
 }
 
 /* ---- from the world ---- */
@@ -321,22 +341,25 @@ static int load_nodes(struct weir_overlay *o, uint32_t fleet)
     return 0;
 }
 
+static int64_t *load_held(struct weir_overlay *o, uint32_t fleet)
+{
+    uint32_t n = weir_world_table(o->world, WEIR_TABLE_QUEUES)->n_rows;
+    int64_t *held = weir_arena_new_n(o->arena, int64_t, (size_t)n * o->n_resources);
+
+    for (uint32_t row = 0; held != NULL && (fleet & WEIR_FLEET_EMPTY) == 0 && row < n; row++)
+        memcpy(held + (size_t)row * o->n_resources, weir_world_queue(o->world, row)->held.of,
+               o->n_resources * sizeof(int64_t));
+    return held;
+}
+
 static int load_queues(struct weir_overlay *o, uint32_t fleet)
 {
-    const struct weir_table *queues = weir_world_table(o->world, WEIR_TABLE_QUEUES);
-
-    for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++) {
-        o->held[view] =
-            weir_arena_new_n(o->arena, int64_t, (size_t)queues->n_rows * o->n_resources);
-        if (o->held[view] == NULL)
-            return WEIR_E_NO_MEMORY;
-        if (fleet & WEIR_FLEET_EMPTY)
-            continue;
-        for (uint32_t row = 0; row < queues->n_rows; row++)
-            memcpy(o->held[view] + (size_t)row * o->n_resources,
-                   weir_world_queue(o->world, row)->held.of, o->n_resources * sizeof(int64_t));
-    }
-    return 0;
+    o->held[WEIR_VIEW_NOW] = load_held(o, fleet);
+    o->held[WEIR_VIEW_SOON] = load_held(o, fleet);
+    o->kept = load_held(o, fleet);
+    return o->held[WEIR_VIEW_NOW] != NULL && o->held[WEIR_VIEW_SOON] != NULL && o->kept != NULL
+               ? 0
+               : WEIR_E_NO_MEMORY;
 }
 
 static int compare_running(const void *a, const void *b, const void *ctx)

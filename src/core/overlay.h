@@ -95,6 +95,8 @@ struct weir_overlay_job {
     uint32_t n_succeeded; /* of gangs only */
     uint32_t is_closed;   /* 1: healing has to do with it, it gets no room in this decision */
     uint32_t is_owed;     /* 1: others are leaving to make room for it */
+    uint32_t is_growing;  /* 1: this decision has started tasks of it */
+    uint32_t reserved;
 };
 
 /* Where a task goes: position of the node, and parts of its devices in overlay.grants. */
@@ -104,10 +106,28 @@ struct weir_spot {
     uint32_t n_grants;
 };
 
+/* The nodes of one topology domain, or all. */
+struct weir_scope {
+    uint32_t level; /* enum weir_topology_level, or WEIR_NONE: all nodes */
+    uint32_t value; /* string; WEIR_NONE: the node at `node` alone (a host without a name) */
+    uint32_t node;  /* position of its first node */
+    uint32_t reserved;
+    int64_t free_mgpu; /* as listed: free in it, SOON */
+};
+
+#define WEIR_SCOPE_ALL    ((struct weir_scope){WEIR_NONE, WEIR_NONE, WEIR_NONE, 0, 0})
+#define WEIR_TOPOLOGY_ANY ((struct weir_topology_demand){WEIR_NONE, WEIR_NONE, WEIR_NONE, 0})
+
+/* Who takes it. */
+struct weir_taker {
+    uint32_t leaf;
+    uint32_t workload; /* row, or WEIR_NONE: not of this world */
+};
+
 struct weir_overlay_step {
     const struct weir_shape *shape;
     struct weir_spot spot;
-    uint32_t leaf;
+    struct weir_taker taker;
     uint32_t running; /* WEIR_NONE: a new part */
     uint32_t old_state;
     uint32_t views;
@@ -136,6 +156,7 @@ struct weir_overlay {
     uint32_t *position_of_device;    /* by row */
     int64_t *free[WEIR_VIEW_MAX];    /* n_resources of each node */
     int64_t *held[WEIR_VIEW_MAX];    /* n_resources of each queue, by row */
+    int64_t *kept;                   /* of held SOON: less what is promised */
     struct weir_grant *grants;       /* of this decision, started or promised */
     struct weir_overlay_step *steps; /* the journal */
     uint32_t n_grants;
@@ -152,13 +173,16 @@ int weir_overlay_init(struct weir_overlay *overlay, const struct weir_world *wor
 
 int weir_overlay_grant(struct weir_overlay *overlay, const struct weir_grant *grant);
 /* A task of this shape takes the spot in these views. */
-int weir_overlay_hold(struct weir_overlay *overlay, uint32_t views, uint32_t leaf,
+int weir_overlay_hold(struct weir_overlay *overlay, uint32_t views, struct weir_taker taker,
                       const struct weir_shape *shape, struct weir_spot spot);
 /* A running task gives its room back: GONE in both views, LEAVING in SOON. */
 int weir_overlay_leave(struct weir_overlay *overlay, uint32_t running,
                        enum weir_running_state state);
 /* One that was LEAVING stays after all. */
 int weir_overlay_stay(struct weir_overlay *overlay, uint32_t running);
+
+bool weir_scope_has(const struct weir_overlay *overlay, const struct weir_scope *scope,
+                    uint32_t node);
 
 /* Trials nest. Each mark is either rolled back or kept. */
 struct weir_overlay_mark weir_overlay_mark(struct weir_overlay *overlay);
@@ -180,6 +204,12 @@ static inline int64_t weir_overlay_held(const struct weir_overlay *overlay, enum
                                         uint32_t queue, uint32_t resource)
 {
     return overlay->held[view][(size_t)queue * overlay->n_resources + resource];
+}
+
+static inline int64_t weir_overlay_kept(const struct weir_overlay *overlay, uint32_t queue,
+                                        uint32_t resource)
+{
+    return overlay->kept[(size_t)queue * overlay->n_resources + resource];
 }
 
 #endif

@@ -2,110 +2,11 @@
 
 #include "base/mem.h"
 
-#include <errno.h>
-#include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { READS_AT_ONCE = 4, PARTS_MAX = 4, OUT_KEPT_BYTES = 64 * 1024, EOF_SEEN = 0 };
-
-/* ── transport ── */
-
-/* Bytes read, EOF_SEEN, WEIR_E_AGAIN or WEIR_E_IO. */
-static ssize_t receive(struct weir_http_conn *conn, char *room, size_t n)
-{
-    ssize_t got;
-
-    do {
-        got = recv(conn->fd, room, n, MSG_DONTWAIT);
-    } while (got < 0 && errno == EINTR);
-    if (got < 0)
-        return errno == EAGAIN ? WEIR_E_AGAIN : WEIR_E_IO;
-    return got;
-}
-
-/* Bytes sent, WEIR_E_AGAIN or WEIR_E_IO. */
-static ssize_t send_parts(struct weir_http_conn *conn, const struct iovec *parts, size_t n_parts)
-{
-    struct msghdr message = {.msg_iov = (struct iovec *)(uintptr_t)parts, .msg_iovlen = n_parts};
-    ssize_t sent;
-
-    do {
-        sent = sendmsg(conn->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    if (sent < 0)
-        return errno == EAGAIN ? WEIR_E_AGAIN : WEIR_E_IO;
-    return sent;
-}
-
-/* Both directions are shut: a unix peer that closed, a TCP peer that reset. */
-static bool is_hung_up(const struct weir_http_conn *conn)
-{
-    struct pollfd fd = {.fd = conn->fd};
-
-    return poll(&fd, 1, 0) == 1 && (fd.revents & (POLLHUP | POLLERR)) != 0;
-}
-
-/* ── output ── */
-
-static void touch(struct weir_http_conn *conn)
-{
-    conn->since_ms = uv_now(conn->server->loop);
-}
-
-size_t weir_http_conn_unsent(const struct weir_http_conn *conn)
-{
-    return conn->out.len - conn->out_at;
-}
-
-static void keep_rest(struct weir_http_conn *conn, const struct iovec *parts, size_t n_parts,
-                      size_t sent)
-{
-    bool was_empty = weir_http_conn_unsent(conn) == 0;
-
-    for (size_t i = 0; i < n_parts; i++) {
-        size_t skip = sent < parts[i].iov_len ? sent : parts[i].iov_len;
-
-        sent -= skip;
-        if (parts[i].iov_len > skip)
-            weir_buf_append(&conn->out, (const char *)parts[i].iov_base + skip,
-                            parts[i].iov_len - skip);
-    }
-    if (conn->out.failed != 0)
-        conn->broken = true;
-    else if (was_empty && weir_http_conn_unsent(conn) > 0)
-        touch(conn);
-}
-
-void weir_http_conn_send(struct weir_http_conn *conn, const struct iovec *parts, size_t n_parts)
-{
-    ssize_t sent = 0;
-
-    if (conn->broken)
-        return;
-    if (weir_http_conn_unsent(conn) == 0)
-        sent = send_parts(conn, parts, n_parts);
-    if (sent == WEIR_E_IO)
-        conn->broken = true;
-    else
-        keep_rest(conn, parts, n_parts, sent > 0 ? (size_t)sent : 0);
-}
-
-static void forget_sent(struct weir_http_conn *conn)
-{
-    if (weir_http_conn_unsent(conn) == 0) {
-        if (conn->out.cap > OUT_KEPT_BYTES || conn->request == NULL)
-            weir_buf_finish(&conn->out);
-        else
-            weir_buf_reset(&conn->out);
-        conn->out_at = 0;
-    } else if (conn->out_at > conn->out.len / 2) {
-        weir_buf_consume(&conn->out, conn->out_at);
-        conn->out_at = 0;
-    }
-}
+enum { READS_AT_ONCE = 4 };
 
 /* ── callbacks of the handler ── */
 
@@ -119,7 +20,7 @@ static void call_drain(struct weir_http_conn *conn)
 {
     struct weir_http_request *request = conn->request;
 
-    if (request == NULL || !request->wants_drain ||
+    if (conn->broken || request == NULL || !request->wants_drain ||
         weir_http_conn_unsent(conn) > conn->server->config.write_high_bytes / 2)
         return;
     request->wants_drain = false;
@@ -140,7 +41,7 @@ static void take_head(struct weir_http_conn *conn)
     conn->n_since = 0;
     server->stats.n_requests++;
     weir_http1_parser_set_body_max(&conn->parser, server->config.body_max_bytes);
-    touch(conn);
+    weir_http_conn_touch(conn);
     if (server->handler.on_head == NULL)
         return;
     request->told = true;
@@ -172,7 +73,7 @@ static void take_end(struct weir_http_conn *conn)
 
     if (conn->discarding) {
         conn->discarding = false;
-        touch(conn);
+        weir_http_conn_touch(conn);
         return;
     }
     conn->request->whole = true;
@@ -207,7 +108,7 @@ static bool begin_request(struct weir_http_conn *conn, const struct weir_str *in
         return false;
     }
     weir_http1_parser_begin(&conn->parser, &conn->request->arena);
-    touch(conn);
+    weir_http_conn_touch(conn);
     return true;
 }
 
@@ -297,7 +198,7 @@ static bool wants_input(const struct weir_http_conn *conn)
 /* Nobody will read the answer, or nobody is to be waited for. */
 static void check_gone(struct weir_http_conn *conn)
 {
-    if (conn->request != NULL && (conn->request->close_on_eof || is_hung_up(conn)))
+    if (conn->request != NULL && (conn->request->close_on_eof || weir_http_conn_is_hung_up(conn)))
         conn->broken = true;
 }
 
@@ -306,11 +207,11 @@ static void read_input(struct weir_http_conn *conn)
     char *room = conn->server->read_buf;
 
     for (int i = 0; i < READS_AT_ONCE && !conn->broken && wants_input(conn); i++) {
-        ssize_t n = receive(conn, room, WEIR_HTTP_READ_BYTES);
+        ssize_t n = weir_http_conn_receive(conn, room, WEIR_HTTP_READ_BYTES);
 
         if (n == WEIR_E_AGAIN)
             return;
-        if (n == EOF_SEEN) {
+        if (n == 0) {
             conn->eof = true;
             work(conn, weir_str_n(NULL, 0));
             check_gone(conn);
@@ -324,23 +225,6 @@ static void read_input(struct weir_http_conn *conn)
         if (n < WEIR_HTTP_READ_BYTES)
             return;
     }
-}
-
-static void flush(struct weir_http_conn *conn)
-{
-    struct iovec part = {conn->out.data + conn->out_at, weir_http_conn_unsent(conn)};
-    ssize_t sent = part.iov_len > 0 ? send_parts(conn, &part, 1) : 0;
-
-    if (sent == WEIR_E_AGAIN)
-        return;
-    if (sent < 0) {
-        conn->broken = true;
-        return;
-    }
-    conn->out_at += (size_t)sent;
-    touch(conn);
-    forget_sent(conn);
-    call_drain(conn);
 }
 
 /* ── life ── */
@@ -362,7 +246,7 @@ void weir_http_conn_finish_request(struct weir_http_conn *conn)
         conn->discarding = true;
         weir_http1_parser_set_body_max(&conn->parser, conn->n_body + WEIR_HTTP_DISCARD_BYTES);
     }
-    touch(conn);
+    weir_http_conn_touch(conn);
     weir_http_request_destroy(request);
 }
 
@@ -418,7 +302,7 @@ static void finish_or_linger(struct weir_http_conn *conn)
     }
     conn->lingering = true;
     weir_buf_finish(&conn->pending);
-    touch(conn);
+    weir_http_conn_touch(conn);
     if (shutdown(conn->fd, SHUT_WR) < 0)
         conn->broken = true;
 }
@@ -450,13 +334,17 @@ static void decide_end(struct weir_http_conn *conn)
 void weir_http_conn_ready(struct weir_http_conn *conn, uint32_t events)
 {
     weir_http_conn_enter(conn);
-    if ((events & EPOLLOUT) != 0)
-        flush(conn);
-    if (!conn->broken && wants_input(conn)) {
-        read_input(conn);
-    } else if (!conn->broken) {
-        conn->hung_up = true;
-        check_gone(conn);
+    if ((events & EPOLLOUT) != 0) {
+        weir_http_conn_flush(conn);
+        call_drain(conn);
+    }
+    if (!conn->broken && (events & ~(uint32_t)EPOLLOUT) != 0) {
+        if (wants_input(conn)) {
+            read_input(conn);
+        } else {
+            conn->hung_up = true;
+            check_gone(conn);
+        }
     }
     /* What a peer that is gone had sent was worth reading; more it will not read. */
     if ((events & (EPOLLHUP | EPOLLERR)) != 0)
@@ -549,7 +437,7 @@ struct weir_http_conn *weir_http_conn_open(struct weir_http_server *server, int 
     server->conns = conn;
     server->stats.n_open++;
     server->stats.n_accepted++;
-    touch(conn);
+    weir_http_conn_touch(conn);
     return conn;
 }
 

@@ -131,6 +131,20 @@ struct weir_http_server {
     char *read_buf; /* WEIR_HTTP_READ_BYTES */
 };
 
+/* http_transport.c */
+
+/* Bytes read, 0 at the end, WEIR_E_AGAIN or WEIR_E_IO. */
+ssize_t weir_http_conn_receive(struct weir_http_conn *conn, char *room, size_t n);
+/* Sends what the peer takes and keeps the rest. A failure breaks the connection. */
+void weir_http_conn_send(struct weir_http_conn *conn, const struct iovec *parts, size_t n_parts);
+/* Sends what was kept. */
+void weir_http_conn_flush(struct weir_http_conn *conn);
+size_t weir_http_conn_unsent(const struct weir_http_conn *conn);
+/* Both directions are shut: a unix peer that closed, a TCP peer that reset. */
+bool weir_http_conn_is_hung_up(const struct weir_http_conn *conn);
+/* Something went on: what has a time begins now. */
+void weir_http_conn_touch(struct weir_http_conn *conn);
+
 /* http_conn.c */
 
 /* Takes the descriptor; NULL, and the descriptor closed, when memory is short. */
@@ -145,9 +159,6 @@ void weir_http_conn_leave(struct weir_http_conn *conn);
 /* Has what waits worked on, and leave() called, soon, from the loop. */
 void weir_http_conn_kick(struct weir_http_conn *conn);
 void weir_http_conn_run_kicked(struct weir_http_server *server);
-/* Sends what the peer takes and keeps the rest. A failure breaks the connection. */
-void weir_http_conn_send(struct weir_http_conn *conn, const struct iovec *parts, size_t n_parts);
-size_t weir_http_conn_unsent(const struct weir_http_conn *conn);
 bool weir_http_conn_is_idle(const struct weir_http_conn *conn);
 /* Closes if its time has run out. */
 void weir_http_conn_check_time(struct weir_http_conn *conn);

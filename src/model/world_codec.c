@@ -149,7 +149,7 @@ static void write_difference(const struct weir_table *table, const struct weir_t
     }
 }
 
-static bool is_earlier(const struct weir_world *base, const struct weir_world *world)
+bool weir_world_is_earlier(const struct weir_world *base, const struct weir_world *world)
 {
     if (base->version > world->version)
         return false;
@@ -164,7 +164,7 @@ int weir_world_write(const struct weir_world *world, const struct weir_world *ba
 {
     uint64_t layout = weir_world_layout();
 
-    if (base != NULL && !is_earlier(base, world))
+    if (base != NULL && !weir_world_is_earlier(base, world))
         return WEIR_E_INVALID;
     weir_buf_append(out, &layout, sizeof(layout));
     weir_buf_putc(out, base == NULL ? KIND_KEYFRAME : KIND_DELTA);

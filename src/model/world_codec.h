@@ -29,6 +29,9 @@ struct weir_err;
 /* What this build writes and reads. */
 uint64_t weir_world_layout(void);
 
+/* Whether `world` can be a later version of `base`: what a delta asks for. */
+bool weir_world_is_earlier(const struct weir_world *base, const struct weir_world *world);
+
 /* Appends `world`. base NULL: a keyframe. Else an earlier version of the same world, however far
  * back: time is linear in what both do not share. WEIR_E_INVALID (nothing appended) if base is not
  * earlier; else as the buffer fails. */

@@ -250,9 +250,10 @@ int weir_edit_string(struct weir_edit *edit, struct weir_str text, uint32_t *ret
     if (text.len > 0)
         memcpy(row->text, text.ptr, text.len);
     r = weir_map_set(&edit->strings, text, index);
-    if (r == 0)
-        *ret_string = index;
-    return r;
+    if (r < 0)
+        return r;
+    *ret_string = index;
+    return 0;
 }
 
 int weir_edit_span(struct weir_edit *edit, const uint32_t *values, uint32_t n, uint32_t *ret_span)

@@ -1,8 +1,16 @@
 #include "core/place/filter.h"
 
-/* Whether a device can ever serve the request, whatever goes on on it. */
-static uint32_t filter_kind(const struct weir_overlay_device *device,
-                            const struct weir_request *request)
+uint32_t weir_request_resource(const struct weir_shape *shape)
+{
+    if (shape->n_devices == 0)
+        return shape->n_amounts > 0 ? shape->amounts[0].resource : (uint32_t)WEIR_RES_CPU;
+    if (shape->mig_profile != WEIR_NONE)
+        return shape->mig_profile;
+    return shape->gpu_class != WEIR_NONE ? shape->gpu_class : (uint32_t)WEIR_RES_GPU;
+}
+
+uint32_t weir_filter_kind(const struct weir_overlay_device *device,
+                          const struct weir_request *request)
 {
     const struct weir_shape *shape = request->shape;
     bool wants_instance = shape->mig_profile != WEIR_NONE;
@@ -36,7 +44,7 @@ static bool has_room(const struct weir_overlay_device *device, enum weir_view vi
 uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t views,
                             const struct weir_request *request)
 {
-    uint32_t code = filter_kind(device, request);
+    uint32_t code = weir_filter_kind(device, request);
 
     if (code != WEIR_REASON_NONE)
         return code;
@@ -150,9 +158,7 @@ static void filter_devices(const struct weir_overlay *overlay, uint32_t views,
     /* A node of the right kind that is too small. */
     if (fit->code == WEIR_REASON_GPU_CLASS && counts[WEIR_REASON_GPU_CLASS] < node->n_devices)
         fit->code = WEIR_REASON_RESOURCES;
-    fit->resource = request->shape->mig_profile != WEIR_NONE ? request->shape->mig_profile
-                    : request->shape->gpu_class != WEIR_NONE ? request->shape->gpu_class
-                                                             : WEIR_RES_GPU;
+    fit->resource = weir_request_resource(request->shape);
     fit->have = (int64_t)fit->n_devices * 1000;
     fit->need = (int64_t)need * 1000;
 }
@@ -171,4 +177,20 @@ void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32
     }
     filter_amounts(overlay, views, node, request->shape, ret_fit);
     filter_devices(overlay, views, n, request, ret_fit);
+}
+
+uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
+{
+    static const uint32_t order[] = {
+        WEIR_REASON_PRIORITY,       WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_BUSY,
+        WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED,
+        WEIR_REASON_NODE_CORDONED,  WEIR_REASON_NODE_NOT_READY,   WEIR_REASON_CPU,
+        WEIR_REASON_MEMORY,         WEIR_REASON_RESOURCES,        WEIR_REASON_ISOLATION,
+        WEIR_REASON_GPU_MEMORY,     WEIR_REASON_GPU_CLASS,        WEIR_REASON_LABELS,
+    };
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+        if (counts[order[i]] > 0)
+            return order[i];
+    return WEIR_REASON_RESOURCES;
 }

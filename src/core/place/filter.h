@@ -28,6 +28,15 @@ static inline bool weir_request_is_share(const struct weir_request *request)
     return request->shape->n_devices > 0 && request->shape->device_mgpu < 1000;
 }
 
+/* The resource it is about: its GPUs by profile, by class, or any; without GPUs the first amount.
+ */
+uint32_t weir_request_resource(const struct weir_shape *shape);
+
+/* Whether the device can ever serve the request, whatever goes on on it: NONE, GPU_CLASS,
+ * GPU_MEMORY or ISOLATION. */
+uint32_t weir_filter_kind(const struct weir_overlay_device *device,
+                          const struct weir_request *request);
+
 /* Why this device would not do, in these views; NONE if it would. Fixed properties come first:
  * GPU_CLASS, GPU_MEMORY, ISOLATION; then what may pass: DEVICE_UNHEALTHY, DEVICE_CORDONED,
  * DEVICE_FOREIGN; DEVICE_BUSY (held in the world), PRIORITY (given to others by this decision),
@@ -38,5 +47,9 @@ uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t v
 /* Whether one more task fits onto the node in these views. */
 void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32_t node,
                       const struct weir_request *request, struct weir_fit *ret_fit);
+
+/* Where no node would do: of the codes that the nodes give, with their counts, the one to name,
+ * from what may pass to what never does. RESOURCES if there is no node at all. */
+uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX]);
 
 #endif

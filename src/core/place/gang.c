@@ -24,29 +24,24 @@ int weir_set_sort(struct weir_set *set, struct weir_arena *scratch)
                      scratch);
 }
 
-struct domain {
-    struct weir_scope scope;
-    int64_t free_mgpu;
-};
-
 static int compare_by_value(const void *a, const void *b, const void *ctx)
 {
-    const struct domain *x = a;
-    const struct domain *y = b;
+    const struct weir_scope *x = a;
+    const struct weir_scope *y = b;
 
     (void)ctx;
-    return (x->scope.value > y->scope.value) - (x->scope.value < y->scope.value);
+    return (x->value > y->value) - (x->value < y->value);
 }
 
 static int compare_by_size(const void *a, const void *b, const void *ctx)
 {
-    const struct domain *x = a;
-    const struct domain *y = b;
+    const struct weir_scope *x = a;
+    const struct weir_scope *y = b;
 
     (void)ctx;
     if (x->free_mgpu != y->free_mgpu)
         return x->free_mgpu < y->free_mgpu ? -1 : 1;
-    return (x->scope.node > y->scope.node) - (x->scope.node < y->scope.node);
+    return (x->node > y->node) - (x->node < y->node);
 }
 
 static int64_t free_mgpu_of(const struct weir_overlay *overlay, uint32_t node)
@@ -67,7 +62,7 @@ static int64_t free_mgpu_of(const struct weir_overlay *overlay, uint32_t node)
 
 /* One domain per value, in the order of first nodes; a host without a name is one by itself. */
 static uint32_t list_domains(const struct weir_overlay *overlay, uint32_t level,
-                             struct domain *domains)
+                             struct weir_scope *domains)
 {
     uint32_t n = 0;
 
@@ -75,18 +70,17 @@ static uint32_t list_domains(const struct weir_overlay *overlay, uint32_t level,
         uint32_t value = overlay->nodes[node].row->topology[level];
 
         if (value != WEIR_NONE || level == WEIR_TOPOLOGY_HOST)
-            domains[n++] = (struct domain){{level, value, node}, free_mgpu_of(overlay, node)};
+            domains[n++] = (struct weir_scope){level, value, node, 0, free_mgpu_of(overlay, node)};
     }
     return n;
 }
 
-static uint32_t merge_domains(struct domain *domains, uint32_t n)
+static uint32_t merge_domains(struct weir_scope *domains, uint32_t n)
 {
     uint32_t to = 0;
 
     for (uint32_t i = 1; i < n; i++) {
-        if (domains[i].scope.value == domains[to].scope.value &&
-            domains[i].scope.value != WEIR_NONE)
+        if (domains[i].value == domains[to].value && domains[i].value != WEIR_NONE)
             domains[to].free_mgpu += domains[i].free_mgpu;
         else
             domains[++to] = domains[i];
@@ -97,11 +91,11 @@ static uint32_t merge_domains(struct domain *domains, uint32_t n)
 int weir_set_scopes(const struct weir_overlay *overlay, uint32_t level, const struct weir_set *set,
                     bool is_tight, const struct weir_scope **ret_scopes, uint32_t *ret_n)
 {
-    struct domain *domains = weir_arena_new_n(overlay->arena, struct domain, overlay->n_nodes);
-    struct weir_scope *scopes;
+    struct weir_scope *domains =
+        weir_arena_new_n(overlay->arena, struct weir_scope, overlay->n_nodes);
     int64_t need = 0;
     uint32_t n;
-    uint32_t n_scopes = 0;
+    uint32_t n_enough = 0;
 
     for (uint32_t i = 0; i < set->n_members; i++)
         need += size_of(&set->members[i].request);
@@ -113,14 +107,11 @@ int weir_set_scopes(const struct weir_overlay *overlay, uint32_t level, const st
     n = merge_domains(domains, n);
     if (weir_sort(domains, n, sizeof(domains[0]), compare_by_size, NULL, overlay->arena) < 0)
         return WEIR_E_NO_MEMORY;
-    scopes = weir_arena_new_n(overlay->arena, struct weir_scope, n);
-    if (scopes == NULL)
-        return WEIR_E_NO_MEMORY;
     for (uint32_t i = 0; i < n; i++)
         if (!is_tight || domains[i].free_mgpu >= need)
-            scopes[n_scopes++] = domains[i].scope;
-    *ret_scopes = scopes;
-    *ret_n = n_scopes;
+            domains[n_enough++] = domains[i];
+    *ret_scopes = domains;
+    *ret_n = n_enough;
     return 0;
 }
 
@@ -135,7 +126,7 @@ int weir_set_place_in(struct weir_overlay *overlay, uint32_t views, struct weir_
 
         r = weir_score_find(overlay, views, &member->request, scope, &member->spot);
         if (r == 1 &&
-            weir_overlay_hold(overlay, views, set->leaf, member->request.shape, member->spot) < 0)
+            weir_overlay_hold(overlay, views, set->taker, member->request.shape, member->spot) < 0)
             r = WEIR_E_NO_MEMORY;
     }
     if (r == 1)
@@ -166,7 +157,7 @@ int weir_set_place(struct weir_overlay *overlay, uint32_t views, struct weir_set
 {
     const struct weir_topology_demand *demand = &set->topology;
 
-    if (set->scope.level != WEIR_NONE || set->n_members == 1)
+    if (set->scope.level != WEIR_NONE)
         return weir_set_place_in(overlay, views, set, &set->scope);
     if (demand->preferred < WEIR_TOPOLOGY_LEVELS &&
         (demand->required >= WEIR_TOPOLOGY_LEVELS || demand->preferred > demand->required)) {

@@ -14,7 +14,7 @@ struct weir_member {
 struct weir_set {
     struct weir_member *members; /* larger requests first, then in order of the tasks */
     uint32_t n_members;
-    uint32_t leaf;
+    struct weir_taker taker;
     struct weir_amounts amounts; /* of all */
     struct weir_topology_demand topology;
     struct weir_scope scope; /* the domain that members which run already fix, or all */

@@ -2,16 +2,6 @@
 
 #include "base/err.h"
 
-bool weir_scope_has(const struct weir_overlay *overlay, const struct weir_scope *scope,
-                    uint32_t node)
-{
-    if (scope->level == WEIR_NONE)
-        return true;
-    if (scope->value == WEIR_NONE)
-        return scope->node == node;
-    return overlay->nodes[node].row->topology[scope->level] == scope->value;
-}
-
 static bool is_better(const struct weir_fit *a, const struct weir_fit *b, bool share)
 {
     bool a_opens = share && a->n_fresh == a->n_devices;

@@ -9,18 +9,6 @@
 
 #include "core/place/filter.h"
 
-/* The nodes of one topology domain, or all. */
-struct weir_scope {
-    uint32_t level; /* enum weir_topology_level, or WEIR_NONE: all nodes */
-    uint32_t value; /* string; WEIR_NONE: the node at `node` alone (a host without a name) */
-    uint32_t node;  /* position of its first node */
-};
-
-#define WEIR_SCOPE_ALL ((struct weir_scope){WEIR_NONE, WEIR_NONE, WEIR_NONE})
-
-bool weir_scope_has(const struct weir_overlay *overlay, const struct weir_scope *scope,
-                    uint32_t node);
-
 /* The best spot for one task, with its grants written down but not yet held. 1; 0 if nothing fits;
  * or WEIR_E_NO_MEMORY. */
 int weir_score_find(struct weir_overlay *overlay, uint32_t views,

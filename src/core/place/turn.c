@@ -38,6 +38,7 @@ static int start_members(struct turn *turn, const struct weir_set *set)
             return WEIR_E_NO_MEMORY;
     }
     turn->candidate->n_placed += set->n_members;
+    tick->overlay.jobs[turn->candidate->workload].is_growing = 1;
     if (turn->change == WEIR_LINE_SAME)
         turn->change = WEIR_LINE_PATH;
     return 0;
@@ -67,7 +68,7 @@ static int try_views(struct turn *turn, uint32_t want, struct weir_set *set, uin
     if (!may_find(turn, &turn->line->wants[want], views))
         return 0;
     r = weir_set_place(overlay, views, set);
-    if (r == 0 && set->scope.level == WEIR_NONE)
+    if (r == 0)
         *none = overlay->freed + 1;
     return r;
 }
@@ -82,7 +83,7 @@ static int try_victims(struct turn *turn, uint32_t want, struct weir_set *set)
     r = weir_victims_make_room(turn->line, turn->candidate, set);
     if (r == 1)
         turn->change = WEIR_LINE_EVERYWHERE;
-    if (r == 0 && set->scope.level == WEIR_NONE) {
+    if (r == 0) {
         w->no_victims = turn->tick->overlay.freed + 1;
         w->no_victims_priority = turn->candidate->priority;
     }
@@ -107,6 +108,7 @@ static int try_set(struct turn *turn, uint32_t want, struct weir_set *set,
     if (r <= 0)
         return r;
     turn->candidate->n_promised += set->n_members;
+    turn->candidate->promised_node = set->n_members == 1 ? set->members[0].spot.node : WEIR_NONE;
     if (turn->change == WEIR_LINE_SAME)
         turn->change = WEIR_LINE_PATH;
     *ret_outcome = OUTCOME_PROMISED;
@@ -131,27 +133,38 @@ static struct weir_member member_of(const struct turn *turn, uint32_t task)
     };
 }
 
-/* The domain that what already runs of a gang has fixed. */
-static struct weir_scope scope_of_running(const struct turn *turn)
+/* All that may start has its place; the rest, if any, is in a back-off. */
+static void note_backoff(struct turn *turn)
 {
-    const struct weir_overlay *overlay = &turn->tick->overlay;
-    const struct weir_overlay_job *state = &overlay->jobs[turn->candidate->workload];
-    uint32_t level = turn->job->topology.required;
+    const struct weir_task *task;
 
-    if (weir_is_independent(turn->job) || level >= WEIR_TOPOLOGY_LEVELS)
-        return WEIR_SCOPE_ALL;
-    for (uint32_t i = 0; i < state->n_running; i++) {
-        const struct weir_running *r = &overlay->running[state->first_running + i];
-
-        if (r->state == WEIR_RUNNING_LIVE)
-            return (struct weir_scope){level, overlay->nodes[r->node].row->topology[level],
-                                       r->node};
+    for (uint32_t at = turn->job->first_task; at != WEIR_NONE; at = task->next_in_workload) {
+        task = weir_world_task(turn->tick->world, at);
+        if (task->state != WEIR_TASK_QUEUED || is_ready(turn, task))
+            continue;
+        if (turn->candidate->code == WEIR_REASON_NONE ||
+            task->not_before_wall_ms < turn->candidate->until_wall_ms)
+            turn->candidate->until_wall_ms = task->not_before_wall_ms;
+        turn->candidate->code = WEIR_REASON_BACKOFF;
+        weir_tick_wake(turn->tick, task->not_before_wall_ms);
     }
-    return WEIR_SCOPE_ALL;
+}
+
+/* Without its members. */
+static struct weir_set set_of(const struct turn *turn, uint32_t want)
+{
+    const struct weir_want *w = &turn->line->wants[want];
+
+    return (struct weir_set){
+        .taker = {turn->job->queue, turn->candidate->workload},
+        .amounts = w->amounts,
+        .topology = w->topology,
+        .scope = w->scope,
+    };
 }
 
 /* Task by task, as many as fit. Of a role that found no room no further task is tried. */
-static int place_each(struct turn *turn, struct weir_scope scope)
+static int place_each(struct turn *turn)
 {
     const struct weir_world *world = turn->tick->world;
     uint32_t full_role = WEIR_NONE;
@@ -160,18 +173,20 @@ static int place_each(struct turn *turn, struct weir_scope scope)
 
     for (uint32_t at = turn->job->first_task; at != WEIR_NONE; at = task->next_in_workload) {
         struct weir_member member;
-        struct weir_set set = {
-            .members = &member, .n_members = 1, .leaf = turn->job->queue, .scope = scope};
+        struct weir_set set;
         enum outcome outcome;
         uint32_t want;
 
         task = weir_world_task(world, at);
         if (task->role == full_role || !is_ready(turn, task))
             continue;
+        if (weir_line_want_of_task(turn->line, turn->candidate->workload, task->role, &want) < 0)
+            return WEIR_E_NO_MEMORY;
         member = member_of(turn, at);
-        weir_quota_add_shape(&set.amounts, member.request.shape, 1);
-        if (weir_line_want_of_task(turn->line, turn->job, task->role, &want) < 0 ||
-            try_set(turn, want, &set, &outcome) < 0)
+        set = set_of(turn, want);
+        set.members = &member;
+        set.n_members = 1;
+        if (try_set(turn, want, &set, &outcome) < 0)
             return WEIR_E_NO_MEMORY;
         if (outcome != OUTCOME_NOTHING)
             continue;
@@ -183,6 +198,8 @@ static int place_each(struct turn *turn, struct weir_scope scope)
     }
     if (blocked != WEIR_NONE)
         turn->candidate->want = blocked;
+    else
+        note_backoff(turn);
     return 0;
 }
 
@@ -221,12 +238,7 @@ static bool is_hopeless(const struct turn *turn, const struct weir_want *want)
 static int place_gang(struct turn *turn)
 {
     const struct weir_want *want = &turn->line->wants[turn->candidate->want];
-    struct weir_set set = {
-        .leaf = turn->job->queue,
-        .amounts = want->amounts,
-        .topology = want->topology,
-        .scope = WEIR_SCOPE_ALL,
-    };
+    struct weir_set set = set_of(turn, turn->candidate->want);
     enum outcome outcome;
 
     if (list_members(turn, want, &set) < 0 ||
@@ -249,10 +261,14 @@ int weir_turn_take(struct weir_line *line, struct weir_candidate *candidate,
         weir_world_role(line->tick->world, turn.job->first_role)->next_in_workload == WEIR_NONE;
     int r = 0;
 
-    if (want->is_gang && !is_hopeless(&turn, want))
+    /* Its gang may have been asked to leave since it was put on the line. */
+    if (!want->is_gang && !weir_is_independent(turn.job) &&
+        !weir_gang_goes_on(&line->tick->overlay, candidate->workload))
+        candidate->code = WEIR_REASON_GANG;
+    else if (want->is_gang && !is_hopeless(&turn, want))
         r = place_gang(&turn);
     else if (!want->is_gang && !(has_one_role && is_hopeless(&turn, want)))
-        r = place_each(&turn, scope_of_running(&turn));
+        r = place_each(&turn);
     *ret_change = turn.change;
     return r;
 }

@@ -20,7 +20,7 @@ void weir_hunt_init(struct weir_hunt *hunt, struct weir_line *line,
         .candidate = candidate,
         .set = set,
     };
-    for (uint32_t queue = set->leaf;
+    for (uint32_t queue = set->taker.leaf;
          queue != WEIR_NONE && weir_quota_is_within(hunt->overlay, queue, &set->amounts);
          queue = parent_of(hunt, queue))
         hunt->n_within++;
@@ -58,7 +58,7 @@ static struct weir_amounts freed_by(const struct weir_hunt *hunt, const struct w
 static uint32_t queues_below(const struct weir_hunt *hunt, uint32_t queue, bool *is_on_path)
 {
     uint32_t n = 0;
-    uint32_t at = hunt->set->leaf;
+    uint32_t at = hunt->set->taker.leaf;
 
     while (at != WEIR_NONE && at != queue) {
         at = parent_of(hunt, at);
@@ -94,7 +94,10 @@ static uint32_t cause_to_leave(const struct weir_hunt *hunt, const struct weir_r
     if (r->state != WEIR_RUNNING_LIVE || !r->job->preemptible ||
         r->workload == hunt->candidate->workload)
         return WEIR_CAUSE_NONE;
-    if (r->job->queue == hunt->set->leaf)
+    /* What has just been started for a gang is no use without it. */
+    if (!weir_is_independent(r->job) && hunt->overlay->jobs[r->workload].is_growing)
+        return WEIR_CAUSE_NONE;
+    if (r->job->queue == hunt->set->taker.leaf)
         return actions & WEIR_POLICY_PREEMPT && r->job->priority < hunt->candidate->priority
                    ? WEIR_CAUSE_PREEMPTED
                    : WEIR_CAUSE_NONE;
@@ -120,6 +123,8 @@ static int compare_units(const void *a, const void *b, const void *ctx)
     const struct weir_unit *y = b;
 
     (void)ctx;
+    if (x->is_own != y->is_own)
+        return x->is_own ? 1 : -1;
     if (x->priority != y->priority)
         return x->priority < y->priority ? -1 : 1;
     if (x->lost_ms != y->lost_ms)
@@ -137,7 +142,10 @@ static int add_unit(struct weir_hunt *hunt, uint32_t running)
                         sizeof(hunt->units[0])) < 0)
         return WEIR_E_NO_MEMORY;
     hunt->units[hunt->n_units++] =
-        (struct weir_unit){work_lost_ms(hunt, r), r->job->priority, running};
+        (struct weir_unit){.lost_ms = work_lost_ms(hunt, r),
+                           .priority = r->job->priority,
+                           .running = running,
+                           .is_own = r->job->queue == hunt->set->taker.leaf};
     return 0;
 }
 
@@ -226,15 +234,17 @@ void weir_hunt_forget(struct weir_hunt *hunt, uint32_t first, uint32_t n)
 
 struct weir_hunt_cost weir_hunt_cost(const struct weir_hunt *hunt, uint32_t from)
 {
-    struct weir_hunt_cost cost = {.priority = INT32_MIN};
+    struct weir_hunt_cost cost = {.own_priority = INT32_MIN, .priority = INT32_MIN};
 
     for (uint32_t i = from; i < hunt->n_victims; i++) {
         const struct weir_running *r = &hunt->overlay->running[hunt->victims[i].running];
+        int32_t *dearest =
+            r->job->queue == hunt->set->taker.leaf ? &cost.own_priority : &cost.priority;
 
         cost.mgpu += r->shape->device_mgpu * r->shape->n_devices;
         cost.lost_ms += work_lost_ms(hunt, r);
-        if (r->job->priority > cost.priority)
-            cost.priority = r->job->priority;
+        if (r->job->priority > *dearest)
+            *dearest = r->job->priority;
         cost.n++;
     }
     return cost;
@@ -242,6 +252,8 @@ struct weir_hunt_cost weir_hunt_cost(const struct weir_hunt *hunt, uint32_t from
 
 bool weir_hunt_is_cheaper(const struct weir_hunt_cost *a, const struct weir_hunt_cost *b)
 {
+    if (a->own_priority != b->own_priority)
+        return a->own_priority < b->own_priority;
     if (a->priority != b->priority)
         return a->priority < b->priority;
     if (a->mgpu != b->mgpu)

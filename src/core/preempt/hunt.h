@@ -17,12 +17,15 @@ struct weir_unit {
     int64_t lost_ms;
     int32_t priority;
     uint32_t running; /* the task, or one of the gang */
+    uint32_t is_own;  /* of the requester's queue */
+    uint32_t reserved;
 };
 
 struct weir_hunt_cost {
     int64_t mgpu;
     int64_t lost_ms;
-    int32_t priority; /* of the dearest */
+    int32_t own_priority; /* of the dearest in its own queue; INT32_MIN: none */
+    int32_t priority;     /* of the dearest elsewhere */
     uint32_t n;
 };
 

@@ -185,7 +185,7 @@ static int place_member(struct weir_hunt *hunt, struct weir_member *member,
             weir_score_devices(overlay, WEIR_IN_SOON, node, &member->request, &member->spot) < 0)
             return WEIR_E_NO_MEMORY;
     }
-    if (weir_overlay_hold(overlay, WEIR_IN_SOON, hunt->set->leaf, member->request.shape,
+    if (weir_overlay_hold(overlay, WEIR_IN_SOON, hunt->set->taker, member->request.shape,
                           member->spot) < 0)
         return WEIR_E_NO_MEMORY;
     return 1;
@@ -214,7 +214,7 @@ static int clear_limits(struct weir_hunt *hunt)
     const struct weir_set *set = hunt->set;
     struct weir_quota_over over;
 
-    if (weir_quota_fits_limits(hunt->overlay, WEIR_IN_SOON, set->leaf, &set->amounts, &over))
+    if (weir_quota_fits_limits(hunt->overlay, WEIR_IN_SOON, set->taker.leaf, &set->amounts, &over))
         return 1;
     if (weir_hunt_list(hunt, WEIR_NONE) < 0)
         return WEIR_E_NO_MEMORY;
@@ -226,7 +226,8 @@ static int clear_limits(struct weir_hunt *hunt)
             continue;
         if (weir_hunt_take(hunt, running) < 0)
             return WEIR_E_NO_MEMORY;
-        if (weir_quota_fits_limits(hunt->overlay, WEIR_IN_SOON, set->leaf, &set->amounts, &over))
+        if (weir_quota_fits_limits(hunt->overlay, WEIR_IN_SOON, set->taker.leaf, &set->amounts,
+                                   &over))
             return 1;
     }
     return 0;
@@ -286,8 +287,7 @@ int weir_victims_make_room(struct weir_line *line, const struct weir_candidate *
     struct weir_hunt hunt;
 
     weir_hunt_init(&hunt, line, candidate, set);
-    if (set->scope.level == WEIR_NONE && set->n_members > 1 &&
-        set->topology.required < WEIR_TOPOLOGY_LEVELS &&
+    if (set->scope.level == WEIR_NONE && set->topology.required < WEIR_TOPOLOGY_LEVELS &&
         weir_set_scopes(hunt.overlay, set->topology.required, set, false, &scopes, &n) < 0)
         return WEIR_E_NO_MEMORY;
     if (cheapest_scope(&hunt, scopes, n, &best) < 0)

@@ -7,9 +7,10 @@
  * loops impossible: who was asked to leave ranks behind the one it left for, by priority or by
  * guarantee.
  *
- * Per node the victims are taken by priority, lowest first, then by work lost since their last
- * checkpoint, least first, until the task fits; then those that turn out not to be needed stay. The
- * node (for sets with a topology demand the domain) is the one whose dearest victim has the lowest
+ * Per node the victims are taken from other queues first, which only lose what they borrowed, then
+ * by priority, lowest first, then by work lost since their last checkpoint, least first, until the
+ * task fits; then those that turn out not to be needed stay. The node (for sets with a topology
+ * demand the domain) is the one whose dearest victim, first of its own queue, has the lowest
  * priority, then the one that gives up the fewest GPUs. Tasks of an array leave one by one, gangs
  * whole, unless they are above their minimum. */
 #ifndef WEIR_CORE_PREEMPT_VICTIMS_H

@@ -91,23 +91,49 @@ static int gang_parts(struct weir_line *line, const struct weir_workload *job, u
     return 0;
 }
 
-int weir_line_want_of_task(struct weir_line *line, const struct weir_workload *job, uint32_t role,
+/* The domain of the level it requires that what runs of a gang has fixed. */
+static struct weir_scope scope_of_running(const struct weir_overlay *overlay, uint32_t workload,
+                                          uint32_t level)
+{
+    const struct weir_overlay_job *state = &overlay->jobs[workload];
+
+    for (uint32_t i = 0; level < WEIR_TOPOLOGY_LEVELS && i < state->n_running; i++) {
+        const struct weir_running *r = &overlay->running[state->first_running + i];
+        uint32_t value = overlay->nodes[r->node].row->topology[level];
+
+        if (r->state == WEIR_RUNNING_LIVE)
+            return (struct weir_scope){level, value, value == WEIR_NONE ? r->node : 0, 0, 0};
+    }
+    return WEIR_SCOPE_ALL;
+}
+
+int weir_line_want_of_task(struct weir_line *line, uint32_t workload, uint32_t role,
                            uint32_t *ret_want)
 {
-    uint32_t n_parts = 0;
+    const struct weir_workload *job = weir_world_workload(line->tick->world, workload);
+    struct weir_want want = {.leaf = job->queue,
+                             .topology = WEIR_TOPOLOGY_ANY,
+                             .scope = WEIR_SCOPE_ALL};
 
-    if (add_part(line, &n_parts, weir_world_role(line->tick->world, role)->shape, 1) < 0)
+    if (!weir_is_independent(job)) {
+        want.topology = job->topology;
+        want.scope = scope_of_running(&line->tick->overlay, workload, job->topology.required);
+    }
+    if (add_part(line, &want.n_parts, weir_world_role(line->tick->world, role)->shape, 1) < 0)
         return WEIR_E_NO_MEMORY;
-    return weir_line_intern(line, job->queue, false, n_parts, &job->topology, ret_want);
+    want.parts = line->parts;
+    return weir_line_intern(line, &want, ret_want);
 }
 
 static int want_of_gang(struct weir_line *line, const struct weir_workload *job, uint32_t *ret_want)
 {
-    uint32_t n_parts = 0;
+    struct weir_want want = {
+        .leaf = job->queue, .is_gang = 1, .topology = job->topology, .scope = WEIR_SCOPE_ALL};
 
-    if (gang_parts(line, job, &n_parts) < 0)
+    if (gang_parts(line, job, &want.n_parts) < 0)
         return WEIR_E_NO_MEMORY;
-    return weir_line_intern(line, job->queue, true, n_parts, &job->topology, ret_want);
+    want.parts = line->parts;
+    return weir_line_intern(line, &want, ret_want);
 }
 
 /* Why the workload may not be considered now, and until when. */
@@ -153,6 +179,7 @@ static int add_workload(struct weir_line *line, uint32_t row, const struct weir_
         .workload = row,
         .leaf = job->queue,
         .priority = job->priority,
+        .is_owed = overlay->jobs[row].is_owed,
         .queue = WEIR_NONE,
     };
 
@@ -169,7 +196,7 @@ static int add_workload(struct weir_line *line, uint32_t row, const struct weir_
         line->idle[line->n_idle++] = c;
         return 0;
     }
-    if ((one_by_one ? weir_line_want_of_task(line, job, ready.role, &c.want)
+    if ((one_by_one ? weir_line_want_of_task(line, row, ready.role, &c.want)
                     : want_of_gang(line, job, &c.want)) < 0)
         return WEIR_E_NO_MEMORY;
     line->candidates[line->n_candidates++] = c;
@@ -186,7 +213,8 @@ int weir_line_collect(struct weir_line *line)
         n += weir_world_workload(world, row)->n_waiting > 0;
     line->candidates = weir_arena_new_n(line->tick->arena, struct weir_candidate, n);
     line->idle = weir_arena_new_n(line->tick->arena, struct weir_candidate, n);
-    if (line->candidates == NULL || line->idle == NULL)
+    line->order = weir_arena_new_n(line->tick->arena, uint32_t, n);
+    if (line->candidates == NULL || line->idle == NULL || line->order == NULL)
         return WEIR_E_NO_MEMORY;
     for (uint32_t row = weir_world_first(world, WEIR_TABLE_WORKLOADS); row != WEIR_NONE;
          row = weir_world_after(world, WEIR_TABLE_WORKLOADS, row)) {

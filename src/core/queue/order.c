@@ -75,14 +75,10 @@ static int compare_queues(const struct weir_line *line, uint32_t a, uint32_t b)
 {
     const struct weir_queue *x = queue_of(line, a);
     const struct weir_queue *y = queue_of(line, b);
-    bool x_owed = line->queues[a].n_owed > 0;
-    bool y_owed = line->queues[b].n_owed > 0;
     bool x_within = is_within(line, a);
     bool y_within = is_within(line, b);
     int by_share;
 
-    if (x_owed != y_owed)
-        return x_owed ? -1 : 1;
     if (x_within != y_within)
         return x_within ? -1 : 1;
     if (x->priority != y->priority)
@@ -137,7 +133,7 @@ static void refresh_path(struct weir_line *line, uint32_t leaf)
  * children fresh. */
 static void refresh_all(struct weir_line *line)
 {
-    for (uint32_t i = 0; i < line->n_candidates; i++) {
+    for (uint32_t i = line->n_owed; i < line->n_candidates; i++) {
         const struct weir_line_queue *q = &line->queues[line->candidates[i].leaf];
 
         if (q->next == i)
@@ -148,12 +144,8 @@ static void refresh_all(struct weir_line *line)
 
 static void count_path(struct weir_line *line, const struct weir_candidate *c, int32_t sign)
 {
-    uint32_t owed = line->tick->overlay.jobs[c->workload].is_owed;
-
-    for (uint32_t queue = c->leaf; queue != WEIR_NONE; queue = queue_of(line, queue)->parent) {
+    for (uint32_t queue = c->leaf; queue != WEIR_NONE; queue = queue_of(line, queue)->parent)
         line->queues[queue].n_left += (uint32_t)sign;
-        line->queues[queue].n_owed += (uint32_t)sign * owed;
-    }
 }
 
 /* Where the next of a leaf asks for the same as the last, and nothing else has changed, every
@@ -162,8 +154,7 @@ static bool may_step(const struct weir_line *line, const struct weir_candidate *
 {
     const struct weir_line_queue *q = &line->queues[last->leaf];
 
-    return !line->tick->overlay.jobs[last->workload].is_owed && q->next < q->end &&
-           line->candidates[q->next].want == last->want;
+    return q->next < q->end && line->candidates[q->next].want == last->want;
 }
 
 static void advance(struct weir_line *line, enum weir_line_change change)
@@ -182,13 +173,28 @@ static void advance(struct weir_line *line, enum weir_line_change change)
         refresh_root(line);
 }
 
+/* Those for whom others are leaving come before the tree is walked, so that nobody takes their
+ * room, neither from another queue nor from before them in their own. */
+static uint32_t next_owed(struct weir_line *line)
+{
+    uint32_t next = line->n_taken;
+
+    line->order[line->n_taken++] = next;
+    return next;
+}
+
 uint32_t weir_line_next(struct weir_line *line, enum weir_line_change change)
 {
-    if (line->last != WEIR_NONE)
+    if (line->n_taken < line->n_owed)
+        return next_owed(line);
+    if (line->n_taken == line->n_owed)
+        refresh_all(line);
+    else
         advance(line, change);
     line->last = line->root != WEIR_NONE ? line->queues[line->root].head : WEIR_NONE;
     if (line->last == WEIR_NONE)
         return WEIR_NONE;
+    line->order[line->n_taken++] = line->last;
     line->queues[line->candidates[line->last].leaf].next++;
     count_path(line, &line->candidates[line->last], -1);
     return line->last;
@@ -284,7 +290,9 @@ static int compare_candidates(const void *a, const void *b, const void *ctx)
     const struct weir_candidate *x = a;
     const struct weir_candidate *y = b;
 
-    if (x->leaf != y->leaf)
+    if (x->is_owed != y->is_owed)
+        return x->is_owed ? -1 : 1;
+    if (!x->is_owed && x->leaf != y->leaf)
         return x->leaf < y->leaf ? -1 : 1;
     return compare_in_leaf(a, b, ctx);
 }
@@ -316,7 +324,9 @@ int weir_line_init(struct weir_line *line, struct weir_tick *tick)
         weir_sort(line->idle, line->n_idle, sizeof(line->idle[0]), compare_in_leaf, NULL,
                   tick->arena) < 0)
         return WEIR_E_NO_MEMORY;
-    for (uint32_t i = 0; i < line->n_candidates; i++) {
+    while (line->n_owed < line->n_candidates && line->candidates[line->n_owed].is_owed)
+        line->n_owed++;
+    for (uint32_t i = line->n_owed; i < line->n_candidates; i++) {
         struct weir_line_queue *q = &line->queues[line->candidates[i].leaf];
 
         if (q->end == 0)
@@ -324,6 +334,5 @@ int weir_line_init(struct weir_line *line, struct weir_tick *tick)
         q->end = i + 1;
         count_path(line, &line->candidates[i], 1);
     }
-    refresh_all(line);
     return 0;
 }

@@ -2,11 +2,10 @@
  *
  * The queue tree is walked from the roots: at each level the child that comes first, in the end the
  * first workload of a leaf. Among children (compare_queues() is the seam where full fair share will
- * sit): those for whose workloads others are leaving right now; those that stay within their
- * guarantee with their next workload; higher queue priority; the smaller dominant share, which is
- * held / guaranteed for those within, and what is held beyond the guarantee as part of the fleet,
- * by weight, for the others; the older; the smaller key. In a leaf: higher priority, submitted
- * earlier, smaller key.
+ * sit): those that stay within their guarantee with their next workload; higher queue priority; the
+ * smaller dominant share, which is held / guaranteed for those within, and what is held beyond the
+ * guarantee as part of the fleet, by weight, for the others; the older; the smaller key. In a leaf:
+ * higher priority, submitted earlier, smaller key.
  *
  * A workload that finds no room does not keep the next one waiting. */
 #ifndef WEIR_CORE_QUEUE_ORDER_H
@@ -29,15 +28,15 @@ struct weir_want {
     uint32_t n_parts;
     const struct weir_want_part *parts;
     struct weir_topology_demand topology;
+    struct weir_scope scope;     /* the domain that what runs of its gang has fixed, or all */
     struct weir_amounts amounts; /* of all parts */
     uint32_t n_tasks;            /* of all parts */
     uint32_t none_now;           /* overlay.freed + 1 when no room was found, by view; 0: not yet */
     uint32_t none_soon;
     uint32_t no_victims; /* the same for a search for victims at `no_victims_priority` */
     int32_t no_victims_priority;
-    uint32_t reason; /* its tree of reasons, or WEIR_NONE */
-    uint32_t reserved;
-    struct weir_verdict verdict; /* with that tree */
+    uint32_t is_explained;
+    struct weir_verdict verdict; /* once it is; without workload and position */
 };
 
 struct weir_candidate {
@@ -48,17 +47,18 @@ struct weir_candidate {
     uint32_t leaf;
     uint32_t want;
     int32_t priority;
-    uint32_t code;       /* enum weir_reason_code: why it may not be considered; NONE: it may */
-    uint32_t queue;      /* the queue that is not open, where that is why; or WEIR_NONE */
-    uint32_t n_placed;   /* tasks started */
-    uint32_t n_promised; /* tasks for which others leave */
+    uint32_t is_owed;       /* 1: others are leaving to make room for it */
+    uint32_t code;          /* enum weir_reason_code: why it may not be considered; NONE: it may */
+    uint32_t queue;         /* the queue that is not open, where that is why; or WEIR_NONE */
+    uint32_t n_placed;      /* tasks started */
+    uint32_t n_promised;    /* tasks for which others leave, */
+    uint32_t promised_node; /* the last of them onto this node: position; WEIR_NONE: several */
 };
 
 struct weir_line_queue {
     uint32_t next; /* its own candidates not yet considered: [next, end) */
     uint32_t end;
     uint32_t n_left; /* in the subtree */
-    uint32_t n_owed; /* of these: others are leaving for them */
     uint32_t head;   /* the first of the subtree, or WEIR_NONE */
     uint32_t isolation;
     uint32_t closed;        /* the queue that is not open, itself or above; or WEIR_NONE */
@@ -68,8 +68,11 @@ struct weir_line_queue {
 
 struct weir_line {
     struct weir_tick *tick;
-    struct weir_candidate *candidates; /* that may be considered, by leaf */
+    struct weir_candidate *candidates; /* that may be considered, by leaf but for the owed */
+    uint32_t *order;                   /* of candidates, as they were taken off the line */
     uint32_t n_candidates;
+    uint32_t n_owed; /* of these, the first: others are leaving for them */
+    uint32_t n_taken;
     uint32_t n_idle;
     struct weir_candidate *idle; /* that may not: held, back-off…; in order of priority */
     struct weir_want *wants;
@@ -90,11 +93,10 @@ struct weir_line {
 /* After healing: everything that waits. 0 or WEIR_E_NO_MEMORY. */
 int weir_line_init(struct weir_line *line, struct weir_tick *tick);
 
-/* The same for what a workload of `leaf` asks for: index in wants. line->parts holds the parts. */
-int weir_line_intern(struct weir_line *line, uint32_t leaf, bool is_gang, uint32_t n_parts,
-                     const struct weir_topology_demand *topology, uint32_t *ret_want);
-/* What one task of this role asks for, by itself. */
-int weir_line_want_of_task(struct weir_line *line, const struct weir_workload *job, uint32_t role,
+/* The want that is like this one (leaf, is_gang, parts, topology and scope are read): its index. */
+int weir_line_intern(struct weir_line *line, const struct weir_want *like, uint32_t *ret_want);
+/* What one waiting task of this role asks for, by itself or beside the gang that runs. */
+int weir_line_want_of_task(struct weir_line *line, uint32_t workload, uint32_t role,
                            uint32_t *ret_want);
 /* Fills line->candidates and line->idle. */
 int weir_line_collect(struct weir_line *line);

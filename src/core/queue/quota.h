@@ -24,6 +24,10 @@ void weir_quota_add_shape(struct weir_amounts *amounts, const struct weir_shape 
 bool weir_quota_fits_limits(const struct weir_overlay *overlay, uint32_t views, uint32_t leaf,
                             const struct weir_amounts *ask, struct weir_quota_over *ret_over);
 
+/* The same of one queue alone. */
+bool weir_quota_fits_limit_of(const struct weir_overlay *overlay, uint32_t views, uint32_t queue,
+                              const struct weir_amounts *ask, struct weir_quota_over *ret_over);
+
 /* Does the queue, with this much more, stay within its guarantee? False if it speaks of nothing
  * that the work is judged by. */
 bool weir_quota_is_within(const struct weir_overlay *overlay, uint32_t queue,

@@ -9,14 +9,18 @@ static uint64_t hash_of(const struct weir_want *want)
     uint64_t hash = weir_hash_sip13(want->leaf, want->is_gang, want->parts,
                                     want->n_parts * sizeof(want->parts[0]));
 
-    return want->is_gang ? weir_hash_sip13(hash, 0, &want->topology, sizeof(want->topology)) : hash;
+    hash = weir_hash_mix64(hash ^ want->scope.value);
+    return weir_hash_mix64(hash ^
+                           ((uint64_t)want->topology.required << 32 | want->topology.preferred));
 }
 
 static bool same(const struct weir_want *a, const struct weir_want *b)
 {
     return a->leaf == b->leaf && a->is_gang == b->is_gang && a->n_parts == b->n_parts &&
            memcmp(a->parts, b->parts, a->n_parts * sizeof(a->parts[0])) == 0 &&
-           memcmp(&a->topology, &b->topology, sizeof(a->topology)) == 0;
+           memcmp(&a->topology, &b->topology, sizeof(a->topology)) == 0 &&
+           a->scope.level == b->scope.level && a->scope.value == b->scope.value &&
+           a->scope.node == b->scope.node;
 }
 
 static int grow_slots(struct weir_line *line)
@@ -38,7 +42,7 @@ static int grow_slots(struct weir_line *line)
     return 0;
 }
 
-static int add(struct weir_line *line, struct weir_want *want)
+static int add(struct weir_line *line, const struct weir_want *want)
 {
     struct weir_want_part *parts =
         weir_arena_new_n(line->tick->arena, struct weir_want_part, want->n_parts);
@@ -52,7 +56,6 @@ static int add(struct weir_line *line, struct weir_want *want)
     *to = *want;
     to->parts = parts;
     to->isolation = line->queues[want->leaf].isolation;
-    to->reason = WEIR_NONE;
     for (uint32_t i = 0; i < want->n_parts; i++) {
         const struct weir_shape *shape = weir_world_shape(line->tick->world, parts[i].shape);
 
@@ -62,25 +65,20 @@ static int add(struct weir_line *line, struct weir_want *want)
     return 0;
 }
 
-int weir_line_intern(struct weir_line *line, uint32_t leaf, bool is_gang, uint32_t n_parts,
-                     const struct weir_topology_demand *topology, uint32_t *ret_want)
+int weir_line_intern(struct weir_line *line, const struct weir_want *like, uint32_t *ret_want)
 {
-    struct weir_want want = {
-        .leaf = leaf, .is_gang = is_gang, .n_parts = n_parts, .parts = line->parts};
     uint64_t at;
 
-    if (is_gang)
-        want.topology = *topology;
     if (line->n_wants * 2 >= line->n_slots && grow_slots(line) < 0)
         return WEIR_E_NO_MEMORY;
-    at = hash_of(&want) & (line->n_slots - 1);
+    at = hash_of(like) & (line->n_slots - 1);
     for (; line->slots[at] != 0; at = (at + 1) & (line->n_slots - 1)) {
-        if (same(&line->wants[line->slots[at] - 1], &want)) {
+        if (same(&line->wants[line->slots[at] - 1], like)) {
             *ret_want = line->slots[at] - 1;
             return 0;
         }
     }
     *ret_want = line->n_wants;
     line->slots[at] = line->n_wants + 1;
-    return add(line, &want);
+    return add(line, like);
 }

@@ -17,8 +17,7 @@ static int copy_text(const char *text, char **ret_copy)
     return *ret_copy != NULL ? 0 : WEIR_E_NO_MEMORY;
 }
 
-static int prepare(struct weir_api *api, const struct weir_api_config *config,
-                   struct weir_err *err)
+static int prepare(struct weir_api *api, const struct weir_api_config *config, struct weir_err *err)
 {
     const struct weir_user *user = weir_users_by_uid(&api->users, config->uid, config->gid);
     struct weir_http_handler handler = {api, weir_api_on_head, weir_api_on_request,
@@ -33,8 +32,7 @@ static int prepare(struct weir_api *api, const struct weir_api_config *config,
     if (r == 0)
         r = weir_tokens_open(&api->tokens, config->tokens_path, config->uid, weir_str(user->name),
                              err);
-    return r < 0 ? r
-                 : weir_http_server_create(api->loop, &server, &handler, &api->http, err);
+    return r < 0 ? r : weir_http_server_create(api->loop, &server, &handler, &api->http, err);
 }
 
 int weir_api_create(struct uv_loop_s *loop, const struct weir_api_config *config,

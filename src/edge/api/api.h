@@ -14,8 +14,8 @@ struct weir_api;
 struct weir_err;
 
 struct weir_api_config {
-    const char *tokens_path;  /* made with one admin token if it does not exist */
-    const char *host;         /* a name that Host may have beside addresses and localhost, or NULL */
+    const char *tokens_path; /* made with one admin token if it does not exist */
+    const char *host;        /* a name that Host may have beside addresses and localhost, or NULL */
     const char *version_text; /* what `weir --version` says */
     uint32_t uid;             /* the server's own; 0 serves all users of the machine */
     uint32_t gid;
@@ -32,8 +32,8 @@ int weir_api_listen_tcp(struct weir_api *api, const char *address, uint16_t *ret
                         struct weir_err *err);
 /* To be called after every tick that changed something: streams go on from here. */
 void weir_api_changed(struct weir_api *api);
-/* Ends streams, lets requests finish for grace_ms, frees all, then calls on_done (may be NULL), from
- * the loop. Once only; the handle is dead when this returns. */
+/* Ends streams, lets requests finish for grace_ms, frees all, then calls on_done (may be NULL),
+ * from the loop. Once only; the handle is dead when this returns. */
 void weir_api_shutdown(struct weir_api *api, uint32_t grace_ms, void (*on_done)(void *ctx),
                        void *ctx);
 

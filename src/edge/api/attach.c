@@ -35,7 +35,7 @@ struct attach {
     struct weir_api_stream stream;
     struct weir_api_watch watch;
     uint32_t n_members;
-    uint32_t only; /* a member, or WEIR_NONE: all */
+    uint32_t only;   /* a member, or WEIR_NONE: all */
     uint32_t *slots; /* by member: position + 1 of its cursor, SLOT_NONE or SLOT_DONE */
     struct cursors weir_vec(struct cursor) cursors;
     size_t turn;           /* whose output is next */
@@ -43,7 +43,7 @@ struct attach {
     uint64_t signature;    /* of its rows then */
     int64_t synced_us;
     bool is_synced;
-    bool is_final; /* the workload has ended */
+    bool is_final;         /* the workload has ended */
     struct weir_buf state; /* the workload as last sent */
     struct weir_buf frame;
 };
@@ -89,8 +89,8 @@ static bool send_gap(struct attach *a, const struct cursor *c, int stream, uint6
 {
     begin_frame(a);
     weir_buf_printf(&a->frame, "{\"stream\":\"%s\",\"from\":%llu,\"to\":%llu}",
-                    stream == WEIR_STDOUT ? "stdout" : "stderr",
-                    (unsigned long long)c->at[stream], (unsigned long long)to);
+                    stream == WEIR_STDOUT ? "stdout" : "stderr", (unsigned long long)c->at[stream],
+                    (unsigned long long)to);
     return send_frame(a, WEIR_FRAME_GAP, c->member);
 }
 
@@ -236,13 +236,12 @@ static uint64_t signature_of(const struct weir_world *world, uint32_t row)
 
 /* Takes a change in: at once where rows of a small workload differ; else, for its reason to wait
  * and for large arrays, not more often than it is polled. */
-static bool sync(struct attach *a)
+static bool take_in(struct attach *a)
 {
     struct weir_api *api = a->stream.api;
     uint32_t row = weir_api_watch_workload(api, &a->watch);
     bool is_small = a->n_members <= FEW_MEMBERS;
-    uint64_t signature =
-        row != WEIR_NONE && is_small ? signature_of(weir_api_world(api), row) : 0;
+    uint64_t signature = row != WEIR_NONE && is_small ? signature_of(weir_api_world(api), row) : 0;
     bool is_urgent = !a->is_synced || row == WEIR_NONE || signature != a->signature;
     int64_t now_us = weir_clock_mono_us();
 
@@ -326,20 +325,26 @@ static int advance(struct attach *a, struct cursor *c)
     return 0;
 }
 
-/* All members in turn, so that one that writes much does not hold up the others. */
-static bool send_output(struct attach *a)
+/* All members in turn, so that one that writes much does not hold up the others. 1: there may be
+ * more; 0: drained for now; negative: it failed. */
+static int send_output(struct attach *a)
 {
+    uint32_t n_steps = 0;
     size_t n_idle = 0;
 
     while (!a->stream.is_blocked && n_idle < a->cursors.n) {
         size_t n_before = a->cursors.n;
         int r;
 
+        if (n_steps == WEIR_API_PIECES_AT_ONCE)
+            return 1;
+
         if (a->turn >= a->cursors.n)
             a->turn = 0;
         r = advance(a, &a->cursors.items[a->turn]);
         if (r < 0)
-            return false;
+            return r;
+        n_steps += r > 0;
         if (r > 0)
             n_idle = 0;
         else if (a->cursors.n == n_before)
@@ -347,13 +352,13 @@ static bool send_output(struct attach *a)
         if (a->cursors.n == n_before)
             a->turn++;
     }
-    return true;
+    return a->stream.is_blocked;
 }
 
 static bool is_anything_running(const struct attach *a)
 {
-    weir_vec_foreach (c, &a->cursors)
-        if (weir_task_state_holds(c->seen_state))
+    for (size_t i = 0; i < a->cursors.n; i++)
+        if (weir_task_state_holds(a->cursors.items[i].seen_state))
             return true;
     return false;
 }
@@ -361,21 +366,23 @@ static bool is_anything_running(const struct attach *a)
 static void pump(struct weir_api_stream *stream)
 {
     struct attach *a = (struct attach *)stream;
+    int more = take_in(a) ? 0 : -1;
 
-    if (!sync(a) || (!stream->is_blocked && !send_output(a))) {
+    if (more == 0)
+        more = stream->is_blocked ? 1 : send_output(a);
+    if (more < 0) {
         weir_api_stream_abort(stream);
         return;
     }
-    if (stream->is_blocked)
-        return;
-    if (a->is_final && a->cursors.n == 0 && a->seen_changes == stream->api->n_changes) {
-        if (!send_state(a, WEIR_FRAME_END))
-            weir_api_stream_abort(stream);
-        else
+    if (more == 0 && a->is_final && a->cursors.n == 0 &&
+        a->seen_changes == stream->api->n_changes) {
+        if (send_state(a, WEIR_FRAME_END))
             weir_api_stream_end(stream);
+        else
+            weir_api_stream_abort(stream);
         return;
     }
-    weir_api_stream_poll(stream, is_anything_running(a) ||
+    weir_api_stream_poll(stream, more > 0 || is_anything_running(a) ||
                                      a->seen_changes != stream->api->n_changes);
 }
 
@@ -517,13 +524,12 @@ int weir_api_attach(struct weir_api_call *call, struct weir_err *err)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory to attach");
     a->stream.api = call->api; /* to look around before there is a stream */
     r = prepare(call, &record, a, err);
-    if (r == 0)
-        r = weir_api_stream_start(call, &a->stream, &ops, WEIR_FRAME_TYPE, err);
     if (r < 0) {
         destroy(&a->stream);
         return r;
     }
+    weir_api_stream_start(call, &a->stream, &ops, WEIR_FRAME_TYPE);
     weir_http_request_close_on_eof(call->request, true);
-    pump(&a->stream);
+    weir_api_stream_go(&a->stream);
     return 0;
 }

@@ -58,11 +58,9 @@ int weir_api_check_origin(const struct weir_api_call *call, struct weir_err *err
     if (r < 0 || origin == NULL)
         return r;
     if (weir_str_starts_with(*origin, WEIR_STR("http://")) &&
-        weir_str_eq_nocase(weir_str_sub(*origin, ORIGIN_SCHEME_LEN, origin->len),
-                           call->head->host))
+        weir_str_eq_nocase(weir_str_sub(*origin, ORIGIN_SCHEME_LEN, origin->len), call->head->host))
         return 0;
-    weir_error(err, WEIR_E_DENIED, "requests from '%s' are refused",
-               weir_str_show(*origin, shown));
+    weir_error(err, WEIR_E_DENIED, "requests from '%s' are refused", weir_str_show(*origin, shown));
     return weir_error_hint(err, "only pages that weir serves itself may ask it");
 }
 
@@ -149,10 +147,17 @@ static int check_access(const struct weir_api_call *call, struct weir_err *err)
                    WEIR_STR_ARG(call->actor.user), names[call->actor.role]);
         return weir_error_hint(err, "it takes the role %s", names[role]);
     }
-    if (role == WEIR_ROLE_READ || call->may_run_jobs)
+    return 0;
+}
+
+int weir_api_check_account(const struct weir_api_call *call, struct weir_err *err)
+{
+    if (call->may_run_jobs)
         return 0;
-    return weir_error(err, WEIR_E_DENIED, "'%.*s' is not a user of this machine",
-                      WEIR_STR_ARG(call->actor.user));
+    weir_error(err, WEIR_E_DENIED, "'%.*s' is not a user of this machine",
+               WEIR_STR_ARG(call->actor.user));
+    return weir_error_hint(err,
+                           "jobs run as the user of the token: give it the name of an account");
 }
 
 int weir_api_authenticate(struct weir_api_call *call, struct weir_err *err)

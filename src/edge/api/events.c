@@ -5,7 +5,7 @@
 #include "edge/api/impl.h"
 #include "fmt/sse.h"
 
-enum { PAGE = 200, EVENT_BYTES_MAX = 1024 * 1024, RETRY_MS = 2000 };
+enum { PAGE = 200, PAGES_AT_ONCE = 8, EVENT_BYTES_MAX = 1024 * 1024, RETRY_MS = 2000 };
 
 /* ---- a page ---- */
 
@@ -99,18 +99,20 @@ static void pump(struct weir_api_stream *stream)
 {
     struct events *e = (struct events *)stream;
     const struct weir_store *store = weir_api_store(stream->api);
+    int64_t before = e->sent - 1;
+    uint32_t n_pages = 0;
 
-    while (!stream->is_blocked && e->sent < stream->api->last_seq) {
-        int64_t before = e->sent;
-
+    /* Where a page brings nothing, the events have been pruned. */
+    while (!stream->is_blocked && e->sent < stream->api->last_seq && e->sent > before &&
+           n_pages++ < PAGES_AT_ONCE) {
+        before = e->sent;
         if (store->each_event(store->ctx, e->sent, PAGE, send_event, e, NULL) < 0 ||
             e->failed < 0) {
             weir_api_stream_abort(stream);
             return;
         }
-        if (e->sent == before && !stream->is_blocked)
-            return; /* they were pruned */
     }
+    weir_api_stream_poll(stream, n_pages > PAGES_AT_ONCE);
 }
 
 static void beat(struct weir_api_stream *stream)
@@ -154,16 +156,15 @@ static int stream_events(struct weir_api_call *call, int64_t after, struct weir_
     r = greet(e, err);
     if (r == 0)
         r = weir_http_reply_header(call->request, "Cache-Control", WEIR_STR("no-store"), err);
-    if (r == 0)
-        r = weir_api_stream_start(call, &e->stream, &ops, WEIR_SSE_CONTENT_TYPE, err);
     if (r < 0) {
         destroy(&e->stream);
         return r;
     }
+    weir_api_stream_start(call, &e->stream, &ops, WEIR_SSE_CONTENT_TYPE);
     weir_http_request_close_on_eof(call->request, true);
-    weir_api_stream_write(&e->stream, weir_buf_view(&e->text));
     if (!e->stream.is_blocked)
-        pump(&e->stream);
+        weir_api_stream_write(&e->stream, weir_buf_view(&e->text));
+    weir_api_stream_go(&e->stream);
     return 0;
 }
 

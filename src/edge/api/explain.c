@@ -81,11 +81,10 @@ static void put_resource(struct explaining *e, uint32_t resource)
 {
     const struct weir_world *world = e->words.world;
 
-    weir_api_put_name(
-        e->w, "resource",
-        resource == WEIR_NONE
-            ? WEIR_STR("")
-            : weir_world_string(world, weir_world_resource(world, resource)->name));
+    weir_api_put_name(e->w, "resource",
+                      resource == WEIR_NONE
+                          ? WEIR_STR("")
+                          : weir_world_string(world, weir_world_resource(world, resource)->name));
 }
 
 static void put_number(struct explaining *e, const char *key, uint32_t resource, int64_t amount)
@@ -106,8 +105,7 @@ static void put_reason(struct explaining *e, const struct weir_reason *reason, b
     weir_words_reason(&e->words, reason, &text);
     weir_api_put_str(e->w, "level",
                      weir_str(weir_level_name((enum weir_reason_level)reason->level)));
-    weir_api_put_str(e->w, "code",
-                     weir_str(weir_reason_name((enum weir_reason_code)reason->code)));
+    weir_api_put_str(e->w, "code", weir_str(weir_reason_name((enum weir_reason_code)reason->code)));
     put_subject(e, reason->subject_kind, reason->subject);
     put_resource(e, reason->resource);
     put_number(e, "have", reason->resource, reason->have);

@@ -19,10 +19,9 @@ static int compare_gpus(const struct weir_world *world, uint32_t a, uint32_t b)
 {
     const struct weir_device *device_a = weir_world_device(world, a);
     const struct weir_device *device_b = weir_world_device(world, b);
-    int by_node = device_a->node == device_b->node
-                      ? 0
-                      : weir_str_cmp(node_name(world, device_a->node),
-                                     node_name(world, device_b->node));
+    int by_node = device_a->node == device_b->node ? 0
+                                                   : weir_str_cmp(node_name(world, device_a->node),
+                                                                  node_name(world, device_b->node));
 
     if (by_node != 0)
         return by_node;

@@ -1,5 +1,5 @@
-/* edge/api/handlers.h — what the routes of routes.c do. Each answers, or starts something that will,
- * or returns why not. */
+/* edge/api/handlers.h — what the routes of routes.c do. Each answers, or starts something that
+ * will, or returns why not. */
 #ifndef WEIR_EDGE_API_HANDLERS_H
 #define WEIR_EDGE_API_HANDLERS_H
 

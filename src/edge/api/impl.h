@@ -63,11 +63,11 @@ struct weir_api_call {
     const struct weir_http1_head *head;
     const struct weir_api_route *route;
     struct weir_actor actor;
-    bool may_run_jobs;                              /* actor.uid is a user of this machine */
-    bool is_yaml;                                   /* the body */
-    struct weir_str params[WEIR_API_PARAMS_MAX];    /* of the path, decoded */
-    struct weir_url_query query;                    /* checked against the route */
-    struct weir_api_stream *stream;                 /* what goes on after the handler returned */
+    bool may_run_jobs;                           /* actor.uid is a user of this machine */
+    bool is_yaml;                                /* the body */
+    struct weir_str params[WEIR_API_PARAMS_MAX]; /* of the path, decoded */
+    struct weir_url_query query;                 /* checked against the route */
+    struct weir_api_stream *stream;              /* what goes on after the handler returned */
     struct weir_api_pending *pending;
     void *arg; /* for what finishes a write: in the arena */
 };
@@ -82,10 +82,10 @@ struct weir_api_route {
     const char *path; /* "/v1/workloads/{id}" */
     enum weir_api_access access;
     int (*handle)(struct weir_api_call *call, struct weir_err *err);
-    const char *query;    /* names with blanks between them; NULL: none */
-    uint32_t arg;         /* for a handler of several routes */
-    uint8_t body;         /* enum weir_api_body */
-    bool without_state;   /* works before the store is read */
+    const char *query;       /* names with blanks between them; NULL: none */
+    uint32_t arg;            /* for a handler of several routes */
+    uint8_t body;            /* enum weir_api_body */
+    bool without_state;      /* works before the store is read */
     uint64_t body_max_bytes; /* 0: the default */
 };
 
@@ -127,6 +127,8 @@ int weir_api_check_host(const struct weir_api_call *call, struct weir_err *err);
 int weir_api_check_origin(const struct weir_api_call *call, struct weir_err *err);
 /* Fills call->actor. */
 int weir_api_authenticate(struct weir_api_call *call, struct weir_err *err);
+/* Whether jobs can run as this user. */
+int weir_api_check_account(const struct weir_api_call *call, struct weir_err *err);
 
 /* ---- answers (reply.c) ---- */
 
@@ -168,7 +170,8 @@ int weir_api_accepted(struct weir_api_call *call, uint64_t outcome, struct weir_
 /* ---- streams (stream.c) ---- */
 
 struct weir_api_stream_ops {
-    /* Writes what there is, until the stream is blocked, or ends it. */
+    /* Writes what there is, until the stream is blocked, or ends it. Where there is very much it
+     * writes a part and polls, so that others get their turn. */
     void (*pump)(struct weir_api_stream *stream);
     /* Keeps the connection alive while nothing happens; NULL: not needed. */
     void (*beat)(struct weir_api_stream *stream);
@@ -187,13 +190,13 @@ struct weir_api_stream {
     bool is_polling; /* pumped every WEIR_API_POLL_MS too, for output that gives no notice */
 };
 
-enum { WEIR_API_POLL_MS = 20, WEIR_API_BEAT_MS = 15000 };
+enum { WEIR_API_POLL_MS = 20, WEIR_API_BEAT_MS = 15000, WEIR_API_PIECES_AT_ONCE = 64 };
 
-/* Sends the head; the stream owns its state from here on. Then pump it. On failure the state is
- * still the caller's. */
-int weir_api_stream_start(struct weir_api_call *call, struct weir_api_stream *stream,
-                          const struct weir_api_stream_ops *ops, const char *content_type,
-                          struct weir_err *err);
+/* Sends the head; the stream owns its state from here on. */
+void weir_api_stream_start(struct weir_api_call *call, struct weir_api_stream *stream,
+                           const struct weir_api_stream_ops *ops, const char *content_type);
+/* Pumps, if it is not blocked: the first time, by who started it. */
+void weir_api_stream_go(struct weir_api_stream *stream);
 void weir_api_stream_poll(struct weir_api_stream *stream, bool polls);
 /* Only while the stream is not blocked. */
 void weir_api_stream_write(struct weir_api_stream *stream, struct weir_str data);

@@ -24,49 +24,53 @@ static bool is_over(const struct logs *l, const struct weir_api_member *now)
            (l->one_attempt && now->state == WEIR_TASK_QUEUED);
 }
 
-/* Writes until nothing more is there. False: an error. */
-static bool write_all(struct logs *l, struct weir_err *err)
+enum written { WRITTEN_ALL, WRITTEN_PART, WRITTEN_FAILED };
+
+static enum written write_some(struct logs *l, uint32_t *n_pieces)
 {
-    while (!l->stream.is_blocked) {
+    while (!l->stream.is_blocked && l->attempt > 0) {
         weir_buf_reset(&l->piece);
-        if (l->attempt == 0)
-            return true;
         if (weir_api_read_output(l->stream.api, l->watch.number, l->member, l->attempt, l->which,
-                                 &l->at, WEIR_API_OUTPUT_PIECE, &l->piece, err) < 0)
-            return false;
+                                 &l->at, WEIR_API_OUTPUT_PIECE, &l->piece, NULL) < 0)
+            return WRITTEN_FAILED;
         if (l->piece.len == 0)
-            return true;
+            return WRITTEN_ALL;
         l->at += l->piece.len;
         weir_api_stream_write(&l->stream, weir_buf_view(&l->piece));
+        if (++*n_pieces == WEIR_API_PIECES_AT_ONCE)
+            return WRITTEN_PART;
     }
-    return true;
+    return l->stream.is_blocked ? WRITTEN_PART : WRITTEN_ALL;
 }
 
 static void pump(struct weir_api_stream *stream)
 {
     struct logs *l = (struct logs *)stream;
     struct weir_api_member now = {0};
+    enum written written;
+    uint32_t n_pieces = 0;
 
     for (;;) {
         /* How it stands is asked before the output is read: what an ended attempt wrote is then
          * there. */
-        if (weir_api_watch_member(stream->api, &l->watch, l->member, &now, NULL) < 0 ||
-            !write_all(l, NULL)) {
+        written = weir_api_watch_member(stream->api, &l->watch, l->member, &now, NULL) < 0
+                      ? WRITTEN_FAILED
+                      : write_some(l, &n_pieces);
+        if (written == WRITTEN_FAILED) {
             weir_api_stream_abort(stream);
             return;
         }
-        if (stream->is_blocked)
-            return;
+        if (written == WRITTEN_PART ||
+            (l->follows && !is_over(l, &now) && l->attempt >= now.attempt))
+            break;
         if (!l->follows || is_over(l, &now)) {
             weir_api_stream_end(stream);
             return;
         }
-        if (l->attempt >= now.attempt)
-            break;
         l->attempt++;
         l->at = 0;
     }
-    weir_api_stream_poll(stream, weir_task_state_holds(now.state));
+    weir_api_stream_poll(stream, written == WRITTEN_PART || weir_task_state_holds(now.state));
 }
 
 static void destroy(struct weir_api_stream *stream)
@@ -126,10 +130,9 @@ static int read_query(const struct weir_api_call *call, const struct weir_worklo
 static int put_offset(struct weir_api_call *call, struct logs *l, struct weir_err *err)
 {
     char text[24];
-    int r = l->attempt == 0
-                ? 0
-                : weir_api_read_output(call->api, l->watch.number, l->member, l->attempt, l->which,
-                                       &l->at, 1, &l->piece, err);
+    int r = l->attempt == 0 ? 0
+                            : weir_api_read_output(call->api, l->watch.number, l->member,
+                                                   l->attempt, l->which, &l->at, 1, &l->piece, err);
 
     if (r < 0)
         return r;
@@ -154,14 +157,13 @@ int weir_api_get_logs(struct weir_api_call *call, struct weir_err *err)
     r = read_query(call, &record, l, err);
     if (r == 0)
         r = put_offset(call, l, err);
-    if (r == 0)
-        r = weir_api_stream_start(call, &l->stream, &ops, "application/octet-stream", err);
     if (r < 0) {
         destroy(&l->stream);
         return r;
     }
+    weir_api_stream_start(call, &l->stream, &ops, "application/octet-stream");
     if (l->follows)
         weir_http_request_close_on_eof(call->request, true);
-    pump(&l->stream);
+    weir_api_stream_go(&l->stream);
     return 0;
 }

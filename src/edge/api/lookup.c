@@ -38,8 +38,7 @@ static int ambiguous(struct weir_str name, const struct namesakes *found, struct
     char shown[WEIR_STR_SHOW_MAX];
 
     for (uint32_t i = 0; i < found->n && i < NAMESAKES_SHOWN; i++)
-        weir_buf_printf(&list, "%s%llu", i > 0 ? ", " : "",
-                        (unsigned long long)found->numbers[i]);
+        weir_buf_printf(&list, "%s%llu", i > 0 ? ", " : "", (unsigned long long)found->numbers[i]);
     weir_error(err, WEIR_E_EXISTS, "several workloads are called '%s': %s%s",
                weir_str_show(name, shown), weir_buf_cstr(&list),
                found->n > NAMESAKES_SHOWN ? " and more" : "");

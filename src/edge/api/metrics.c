@@ -1,5 +1,5 @@
-/* weir's own figures. Labels are names of queues, GPU classes, states and routes: none of them grows
- * with the work. */
+/* weir's own figures. Labels are names of queues, GPU classes, states and routes: none of them
+ * grows with the work. */
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
@@ -111,8 +111,7 @@ static int put_queues(struct weir_prom *prom, struct weir_api_call *call, struct
                      "Workloads of a queue that wait, whole or in part.");
     for (uint32_t i = 0; i < n; i++) {
         struct weir_prom_label labels[] = {
-            label("queue",
-                  weir_world_string(world, weir_world_queue(world, queues[i])->name))};
+            label("queue", weir_world_string(world, weir_world_queue(world, queues[i])->name))};
 
         weir_prom_i64(prom, "", labels, 1, weir_api_index_waiting(&call->api->index, queues[i]));
     }
@@ -175,8 +174,7 @@ static void put_requests(struct weir_prom *prom, const struct weir_api *api)
     for (uint32_t i = 0; i <= weir_api_n_routes; i++) {
         bool is_route = i < weir_api_n_routes;
         const uint64_t *n = is_route ? api->n_answers[i] : api->n_unrouted;
-        const char *method =
-            is_route ? weir_http1_method_name(weir_api_routes[i].method) : "other";
+        const char *method = is_route ? weir_http1_method_name(weir_api_routes[i].method) : "other";
 
         for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
             struct weir_prom_label labels[] = {

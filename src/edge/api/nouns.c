@@ -13,9 +13,8 @@ static int compare_rows(const void *a, const void *b, void *arg)
     const struct order *order = arg;
     uint32_t row_a = *(const uint32_t *)a;
     uint32_t row_b = *(const uint32_t *)b;
-    int by_place = order->noun->compare != NULL
-                       ? order->noun->compare(order->world, row_a, row_b)
-                       : 0;
+    int by_place =
+        order->noun->compare != NULL ? order->noun->compare(order->world, row_a, row_b) : 0;
 
     return by_place != 0 ? by_place
                          : weir_str_cmp(order->noun->name(order->world, row_a),
@@ -132,8 +131,7 @@ int weir_api_noun_get(struct weir_api_call *call, const struct weir_api_noun *no
 
     if (r < 0)
         return r;
-    while (i < n &&
-           !weir_str_eq(call->params[0], noun->name(call->api->index.world, rows[i])))
+    while (i < n && !weir_str_eq(call->params[0], noun->name(call->api->index.world, rows[i])))
         i++;
     if (i == n)
         return no_such(call, noun, rows, n, err);

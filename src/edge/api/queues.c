@@ -1,3 +1,4 @@
+#include "base/tree.h"
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
@@ -81,6 +82,17 @@ static int finish_apply(struct weir_api_call *call, uint64_t outcome, struct wei
     return weir_api_json_reply(call, 200, &json, err);
 }
 
+static bool has_workload(const struct weir_tree *const *docs, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct weir_tree *kind = weir_tree_get(docs[i], "kind");
+
+        if (kind != NULL && weir_str_eq_c(kind->text, "Workload"))
+            return true;
+    }
+    return false;
+}
+
 int weir_api_apply(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
@@ -96,6 +108,8 @@ int weir_api_apply(struct weir_api_call *call, struct weir_err *err)
         r = weir_api_body_documents(call, &docs, &applied->n, err);
     if (r == 0 && applied->n > DOCUMENTS_MAX)
         r = weir_error(err, WEIR_E_TOO_LARGE, "more than %d resources at once", DOCUMENTS_MAX);
+    if (r == 0 && has_workload(docs, applied->n))
+        r = weir_api_check_account(call, err);
     if (r == 0)
         r = weir_api_pending_new(call, finish_apply, &done, err);
     if (r < 0)

@@ -12,10 +12,10 @@ int weir_api_status_of(int code)
         int code;
         int status;
     } table[] = {
-        {WEIR_E_INVALID, 400},         {WEIR_E_UNAUTHENTICATED, 401}, {WEIR_E_DENIED, 403},
-        {WEIR_E_NOT_FOUND, 404},       {WEIR_E_EXISTS, 409},          {WEIR_E_TOO_LARGE, 413},
-        {WEIR_E_IMPOSSIBLE, 422},      {WEIR_E_UNSUPPORTED, 501},     {WEIR_E_UNAVAILABLE, 503},
-        {WEIR_E_TIMEOUT, 504},         {WEIR_E_NO_SPACE, 507},
+        {WEIR_E_INVALID, 400},    {WEIR_E_UNAUTHENTICATED, 401}, {WEIR_E_DENIED, 403},
+        {WEIR_E_NOT_FOUND, 404},  {WEIR_E_EXISTS, 409},          {WEIR_E_TOO_LARGE, 413},
+        {WEIR_E_IMPOSSIBLE, 422}, {WEIR_E_UNSUPPORTED, 501},     {WEIR_E_UNAVAILABLE, 503},
+        {WEIR_E_TIMEOUT, 504},    {WEIR_E_NO_SPACE, 507},
     };
 
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)

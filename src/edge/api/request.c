@@ -104,8 +104,7 @@ int weir_api_content_type(struct weir_api_call *call, struct weir_err *err)
 
 static int not_empty(struct weir_str body, struct weir_err *err)
 {
-    return weir_str_trim(body).len > 0 ? 0
-                                       : weir_error(err, WEIR_E_INVALID, "the body is empty");
+    return weir_str_trim(body).len > 0 ? 0 : weir_error(err, WEIR_E_INVALID, "the body is empty");
 }
 
 int weir_api_body_tree(const struct weir_api_call *call, const struct weir_tree **ret_tree,
@@ -136,7 +135,8 @@ static int list_of(const struct weir_tree *tree, struct weir_arena *arena,
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for %u resources", n);
     docs[0] = tree;
     if (is_array)
-        weir_tree_foreach(child, tree) docs[i++] = child;
+        weir_tree_foreach (child, tree)
+            docs[i++] = child;
     *ret_docs = docs;
     *ret_n = n;
     return 0;

@@ -32,7 +32,8 @@ int weir_api_put_spec(struct weir_json_writer *w, struct weir_str spec, bool wit
         if (!with_secrets && weir_str_eq_c(child->key, "env"))
             put_names(w, child);
         else
-            weir_json_write_tree(w, child, NULL); /* it was JSON: only the buffer can fail, and it says so */
+            weir_json_write_tree(w, child,
+                                 NULL); /* it was JSON: only the buffer can fail, and it says so */
     }
     weir_json_object_end(w);
     return 0;

@@ -8,8 +8,8 @@ static void on_poll(uv_timer_t *timer)
 
     for (struct weir_api_stream *s = api->streams, *next; s != NULL; s = next) {
         next = s->next;
-        if (s->is_polling && !s->is_blocked)
-            s->ops->pump(s);
+        if (s->is_polling)
+            weir_api_stream_go(s);
     }
 }
 
@@ -39,18 +39,17 @@ static void on_drain(struct weir_http_request *request)
     if (call == NULL || call->stream == NULL)
         return;
     call->stream->is_blocked = false;
-    call->stream->ops->pump(call->stream);
+    weir_api_stream_go(call->stream);
 }
 
-int weir_api_stream_start(struct weir_api_call *call, struct weir_api_stream *stream,
-                          const struct weir_api_stream_ops *ops, const char *content_type,
-                          struct weir_err *err)
+void weir_api_stream_start(struct weir_api_call *call, struct weir_api_stream *stream,
+                           const struct weir_api_stream_ops *ops, const char *content_type)
 {
     struct weir_api *api = call->api;
 
     *stream = (struct weir_api_stream){.ops = ops, .api = api, .call = call};
-    if (weir_http_reply_start(call->request, 200, content_type, on_drain) < 0)
-        return weir_error(err, WEIR_E_UNAVAILABLE, "the peer is gone");
+    /* A peer that is gone blocks the stream until on_closed says so. */
+    stream->is_blocked = weir_http_reply_start(call->request, 200, content_type, on_drain) < 0;
     weir_api_count(call, 200);
     call->stream = stream;
     stream->next = api->streams;
@@ -59,7 +58,14 @@ int weir_api_stream_start(struct weir_api_call *call, struct weir_api_stream *st
     api->streams = stream;
     if (ops->beat != NULL && api->n_beating++ == 0)
         uv_timer_start(&api->beat, on_beat, WEIR_API_BEAT_MS, WEIR_API_BEAT_MS);
-    return 0;
+}
+
+void weir_api_stream_go(struct weir_api_stream *stream)
+{
+    if (stream->call->head->method == WEIR_HTTP1_METHOD_HEAD)
+        weir_api_stream_end(stream);
+    else if (!stream->is_blocked)
+        stream->ops->pump(stream);
 }
 
 void weir_api_stream_poll(struct weir_api_stream *stream, bool polls)
@@ -78,7 +84,6 @@ void weir_api_stream_poll(struct weir_api_stream *stream, bool polls)
 void weir_api_stream_write(struct weir_api_stream *stream, struct weir_str data)
 {
     WEIR_ASSERT(!stream->is_blocked);
-    /* A peer that is gone blocks the stream until on_closed says so. */
     if (data.len > 0 && weir_http_reply_write(stream->call->request, data) != 0)
         stream->is_blocked = true;
 }
@@ -127,8 +132,7 @@ void weir_api_streams_changed(struct weir_api *api)
 {
     for (struct weir_api_stream *s = api->streams, *next; s != NULL; s = next) {
         next = s->next;
-        if (!s->is_blocked)
-            s->ops->pump(s);
+        weir_api_stream_go(s);
     }
 }
 
@@ -175,17 +179,12 @@ int weir_api_stream_body(struct weir_api_call *call, const char *content_type,
 {
     static const struct weir_api_stream_ops ops = {pump_body, NULL, destroy_body};
     struct body_stream *b = weir_mem_alloc_array(1, sizeof(*b));
-    int r;
 
     if (b == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the answer");
-    r = weir_api_stream_start(call, &b->stream, &ops, content_type, err);
-    if (r < 0) {
-        weir_mem_free(b);
-        return r;
-    }
     b->body = *body;
     weir_buf_init(body, body->max);
-    pump_body(&b->stream);
+    weir_api_stream_start(call, &b->stream, &ops, content_type);
+    weir_api_stream_go(&b->stream);
     return 0;
 }

@@ -126,8 +126,8 @@ static int add_token(const struct weir_token *token, struct weir_arena *arena,
     return 0;
 }
 
-int weir_tokens_parse(struct weir_str text, struct weir_arena *arena, struct weir_token **ret_tokens,
-                      uint32_t *ret_n, struct weir_err *err)
+int weir_tokens_parse(struct weir_str text, struct weir_arena *arena,
+                      struct weir_token **ret_tokens, uint32_t *ret_n, struct weir_err *err)
 {
     struct weir_token *tokens = weir_arena_new_n(arena, struct weir_token, WEIR_TOKENS_MAX);
     struct weir_str line;
@@ -137,7 +137,7 @@ int weir_tokens_parse(struct weir_str text, struct weir_arena *arena, struct wei
     if (tokens == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the tokens");
     while (weir_str_split(&text, '\n', &line)) {
-        struct weir_token token;
+        struct weir_token token = {0};
         struct weir_str word;
         size_t at = 0;
         int r;
@@ -320,7 +320,8 @@ int weir_tokens_check(struct weir_tokens *tokens, struct weir_str token,
     struct weir_err cause = WEIR_ERR_INIT;
     uint32_t found = UINT32_MAX;
     struct stat st;
-    bool is_current = tokens->is_read && lstat(tokens->path, &st) == 0 && is_same(&st, &tokens->seen);
+    bool is_current =
+        tokens->is_read && lstat(tokens->path, &st) == 0 && is_same(&st, &tokens->seen);
 
     if (!is_current && read_file(tokens, &cause) < 0) {
         weir_error(err, WEIR_E_UNAVAILABLE, "tokens cannot be checked: %s", cause.text);

@@ -30,8 +30,8 @@ struct weir_token {
 
 /* The content of a file; tokens and texts live in the arena. WEIR_E_INVALID with line and column,
  * WEIR_E_NO_MEMORY. */
-int weir_tokens_parse(struct weir_str text, struct weir_arena *arena, struct weir_token **ret_tokens,
-                      uint32_t *ret_n, struct weir_err *err);
+int weir_tokens_parse(struct weir_str text, struct weir_arena *arena,
+                      struct weir_token **ret_tokens, uint32_t *ret_n, struct weir_err *err);
 
 struct weir_tokens {
     char *path;

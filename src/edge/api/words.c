@@ -187,9 +187,8 @@ void weir_words_subject(const struct weir_world *world, uint32_t kind, uint32_t 
         break;
     case WEIR_SUBJECT_TASK:
         weir_buf_puts(out, "workload/");
-        weir_buf_u64(
-            out,
-            weir_world_workload(world, weir_world_task(world, subject)->workload)->number);
+        weir_buf_u64(out,
+                     weir_world_workload(world, weir_world_task(world, subject)->workload)->number);
         weir_buf_printf(out, "/%u", weir_world_task(world, subject)->member);
         break;
     case WEIR_SUBJECT_POOL:
@@ -333,8 +332,8 @@ static void put_phrase(const struct weir_words *words, const struct weir_reason 
             return;
         }
         weir_buf_str(out, weir_str_sub(rest, 0, (size_t)open));
-        put_field(words, reason,
-                  weir_str_sub(rest, (size_t)open + 1, (size_t)(close - open) - 1), out);
+        put_field(words, reason, weir_str_sub(rest, (size_t)open + 1, (size_t)(close - open) - 1),
+                  out);
         rest = weir_str_sub(rest, (size_t)close + 1, rest.len);
     }
 }
@@ -363,8 +362,7 @@ static void put_counted(const struct weir_words *words, const struct weir_reason
     enum weir_table_id table =
         reason->level == WEIR_LEVEL_NODES ? WEIR_TABLE_NODES : WEIR_TABLE_DEVICES;
 
-    weir_buf_printf(out, "%u of %u ", reason->count,
-                    weir_world_table(words->world, table)->n_live);
+    weir_buf_printf(out, "%u of %u ", reason->count, weir_world_table(words->world, table)->n_live);
     if (reason->count == 1)
         phrase = for_one(phrase, out);
     put_phrase(words, reason, phrase, out);
@@ -381,8 +379,8 @@ static void put_level(const struct weir_words *words, const struct weir_reason *
     weir_buf_puts(out, reason->level < WEIR_LEVEL_MAX ? names[reason->level] : "fleet");
     if (reason->level == WEIR_LEVEL_QUEUE)
         weir_buf_printf(out, " %.*s",
-                        WEIR_STR_ARG(weir_world_string(words->world,
-                                                       queue_of(words, reason)->name)));
+                        WEIR_STR_ARG(
+                            weir_world_string(words->world, queue_of(words, reason)->name)));
     weir_buf_puts(out, ": ");
 }
 
@@ -416,9 +414,9 @@ static void put_holders(const struct weir_words *words, const struct weir_reason
             weir_buf_printf(out, " and %u more", reason->n_holders - i);
             return;
         }
-        weir_buf_printf(out, "%s%llu", i == 0 ? "; held by workload " : ", ",
-                        (unsigned long long)weir_world_workload(words->world, holder->workload)
-                            ->number);
+        weir_buf_printf(
+            out, "%s%llu", i == 0 ? "; held by workload " : ", ",
+            (unsigned long long)weir_world_workload(words->world, holder->workload)->number);
         if (holder->end_p50_wall_ms < INT64_MAX && holder->end_p50_wall_ms > 0) {
             weir_buf_puts(out, " (until about ");
             weir_words_time(holder->end_p50_wall_ms, words->now_wall_ms, out);

@@ -64,8 +64,10 @@ int weir_api_submit(struct weir_api_call *call, struct weir_err *err)
     const struct weir_tree *doc;
     struct weir_done done;
     struct weir_str key;
-    int r = read_key(call, &key, err);
+    int r = weir_api_check_account(call, err);
 
+    if (r == 0)
+        r = read_key(call, &key, err);
     if (r == 0)
         r = weir_api_body_tree(call, &doc, err);
     if (r == 0)
@@ -333,7 +335,7 @@ int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
     uint64_t number;
-    int signal_number;
+    int signal_number = 0;
     int r = weir_api_find_workload(call, &number, err);
 
     if (r == 0)

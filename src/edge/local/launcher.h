@@ -5,7 +5,10 @@
  * is seen in the slot (a note tells when to look), only what could not even be claimed comes back
  * as a refusal. When the launcher dies, weir_launcher_receive() says so; requests sent before may
  * or may not have been taken: stop it, start a new one, and ask weir_slots_forbid() for every
- * attempt that was sent and has no status. */
+ * attempt that was sent and has no status.
+ *
+ * Shims whose launcher is gone become children of the next subreaper above, or of process 1: a
+ * server that is one of these must reap them. Under systemd the unit needs KillMode=process. */
 #ifndef WEIR_EDGE_LOCAL_LAUNCHER_H
 #define WEIR_EDGE_LOCAL_LAUNCHER_H
 
@@ -36,7 +39,8 @@ struct weir_launcher {
 struct weir_launch_refusal {
     uint64_t serial; /* 0: the request could not be read */
     uint32_t slot;
-    int errnum; /* see weir_slot_claim(); EAGAIN also: no process could be forked */
+    int errnum; /* see weir_slot_claim(); EAGAIN, ENOMEM: no process could be made, try again later;
+                   EPROTO: the request could not be read; ENOSYS: there is no /proc */
 };
 
 /* Starts it with DATA as its directory. WEIR_E_NOT_FOUND, WEIR_E_IO, … */

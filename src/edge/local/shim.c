@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/err.h"
 #include "edge/local/command.h"
 #include "edge/local/note.h"
 #include "edge/local/proc.h"
@@ -12,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +27,8 @@
 
 enum {
     NOTE_WAIT_MS = 2000,
+    WRITE_TRIES = 600,
+    WRITE_PAUSE_MS = 100,
     DRAIN_BYTES = 4 * 1024 * 1024, /* more than a pipe holds: a writer that stayed cannot keep us */
     EXIT_NOT_FOUND = 127,
     EXIT_NOT_EXECUTABLE = 126,
@@ -129,7 +133,9 @@ _Noreturn static void finish(struct weir_shim *shim)
     status->system_us = as_us(usage.ru_stime);
     status->maxrss_kib = usage.ru_maxrss;
     weir_cgroup_remove(&shim->cgroup);
-    weir_slot_write(shim->slot_fd, status);
+    /* The slot's place on disk is taken already, so this fails only for what may pass. */
+    for (int i = 0; i < WRITE_TRIES && weir_slot_write(shim->slot_fd, status) != 0; i++)
+        poll(NULL, 0, WRITE_PAUSE_MS);
     /* Lets go of the slot before anyone hears that it is free. */
     close(shim->slot_fd);
     send_note(shim, NOTE_WAIT_MS);
@@ -259,6 +265,7 @@ _Noreturn void weir_shim_run(const struct weir_shim_context *context)
     static struct weir_shim shim;
     struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_attempt_id id;
+    int code;
 
     prctl(PR_SET_NAME, "weir-shim");
     setsid();
@@ -266,9 +273,10 @@ _Noreturn void weir_shim_run(const struct weir_shim_context *context)
     shim.deadline_us = INT64_MAX;
     shim.limit_us = INT64_MAX;
     shim.cgroup = (struct weir_cgroup)WEIR_CGROUP_INIT;
-    if (weir_launch_decode(context->request, context->request_bytes, &arena, &id, &shim.launch,
-                           NULL) < 0) {
-        weir_refusal_send(context->reply_fd, &id, EPROTO);
+    code = weir_launch_decode(context->request, context->request_bytes, &arena, &id, &shim.launch,
+                              NULL);
+    if (code < 0) {
+        weir_refusal_send(context->reply_fd, &id, code == WEIR_E_NO_MEMORY ? ENOMEM : EPROTO);
         _exit(1);
     }
     for (int i = 0; i < WEIR_OUTPUT_STREAM_MAX; i++)

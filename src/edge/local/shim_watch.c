@@ -128,8 +128,9 @@ static void obey(struct weir_shim *shim, const struct weir_command *command)
         set_flag(shim, WEIR_ATTEMPT_STOP_ASKED);
     switch (command->op) {
     case WEIR_COMMAND_FORWARD:
-        if (!shim->is_main_gone)
-            kill(-shim->status.main_pid, command->signal);
+        /* Main may have left its own group. */
+        if (!shim->is_main_gone && kill(-shim->status.main_pid, command->signal) < 0)
+            kill(shim->status.main_pid, command->signal);
         break;
     case WEIR_COMMAND_STOP:
         stop(shim, grace_ms);

@@ -62,6 +62,8 @@ int weir_slot_claim(int fd, const struct weir_attempt_id *id, uint64_t *ret_seq)
         weir_attempt_slot_decode(bytes, id->slot, &status, NULL) == 0 &&
         weir_attempt_is_final(status.phase))
         errnum = lock_slot(fd, id->slot, F_WRLCK, F_OFD_SETLKW);
+    if (errnum == EAGAIN)
+        return EBUSY;
     if (errnum == 0)
         errnum = read_slot(fd, id->slot, bytes);
     if (errnum != 0)
@@ -88,6 +90,7 @@ int weir_slot_write(int fd, struct weir_attempt_status *status)
     while (n < 0 && errno == EINTR);
     if (n == (ssize_t)sizeof(record))
         return 0;
+    status->seq--;
     return n < 0 ? errno : EIO;
 }
 

@@ -8,7 +8,11 @@
  * Exactly once: a shim takes an OFD write lock on its slot's byte range, then compares serials:
  * only an attempt newer than the slot's record may claim it. It holds the lock for its life, so "is
  * the lock held" is "is the shim alive". The server forbids a late start by the same lock and
- * comparison. Serials must therefore never fall: see weir_slots_max_serial(). */
+ * comparison. Serials must therefore never fall: see weir_slots_max_serial().
+ *
+ * Records survive the death of any process, but are not synced: after a reboot an attempt that was
+ * sent to a launcher before it is lost unless its slot says how it ended, even where the slot says
+ * that it never began. */
 #ifndef WEIR_EDGE_LOCAL_SLOTS_H
 #define WEIR_EDGE_LOCAL_SLOTS_H
 
@@ -64,11 +68,12 @@ int weir_slots_forbid(const struct weir_slots *slots, const struct weir_attempt_
                       struct weir_attempt_status *ret_status, struct weir_err *err);
 
 /* For the shim; fd is its own open file of DATA/slots, kept for its life. Return 0 or an errno
- * value: EAGAIN (a live attempt holds the slot), ESTALE (forbidden, or already used by this or a
+ * value: EBUSY (a live attempt holds the slot), ESTALE (forbidden, or already used by this or a
  * newer attempt), EBADMSG (corrupt), ERANGE (no such slot). On success *ret_seq is the last seq
  * used. */
 int weir_slot_claim(int fd, const struct weir_attempt_id *id, uint64_t *ret_seq);
-/* Writes the next record: raises status->seq. 0 or an errno value. */
+/* Writes the next record: raises status->seq. 0 or an errno value; after a failure the next call
+ * writes the same record again, so that the other one stays good. */
 int weir_slot_write(int fd, struct weir_attempt_status *status);
 
 #endif

@@ -43,6 +43,7 @@ struct bench {
     struct weir_policy policy;
     struct weir_now now;
     uint64_t n_jobs;
+    const char *(*tell)(const struct bench *b); /* the last plan, for messages */
 };
 
 struct node_spec {
@@ -508,7 +509,7 @@ static inline void settle(struct bench *b, int n)
 
     do {
         if (n-- == 0)
-            fail_msg("the world does not come to rest");
+            fail_msg("the world does not come to rest:\n%s", b->tell != NULL ? b->tell(b) : "");
         tick(b);
         n_changes = b->plan.n_actions + run_started(b) + end_stopping(b);
         b->now.wall_ms++;

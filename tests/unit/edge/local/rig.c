@@ -55,7 +55,10 @@ void rig_pause(void)
 void rig_start_launcher(struct rig *rig)
 {
     static const char *const argv[] = {"weir-test", "launcher", NULL};
-    struct weir_launcher_options options = {.argv = argv, .data_dir = rig->dir};
+    /* Sanitizers of launcher and shims take their options from it. */
+    struct weir_launcher_options options = {.argv = argv,
+                                            .envp = (const char *const *)environ,
+                                            .data_dir = rig->dir};
 
     must(weir_launcher_start(&options, &rig->launcher, &err));
 }

@@ -4,15 +4,23 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Forks for ever: `limit` processes that each replace themselves again and again. */
+/* Forks for ever: `limit` processes that each replace themselves again and again, from the moment
+ * that "burning" was written. */
 static int fork_bomb(int limit, bool in_own_sessions)
 {
+    int fuse[2];
+    char byte;
+
+    if (pipe(fuse) < 0)
+        return 1;
     for (int i = 0; i < limit; i++) {
         if (fork() != 0)
+            continue;
+        close(fuse[1]);
+        while (read(fuse[0], &byte, 1) > 0)
             continue;
         for (;;) {
             pid_t pid = fork();
@@ -25,6 +33,7 @@ static int fork_bomb(int limit, bool in_own_sessions)
     }
     puts("burning");
     fflush(stdout);
+    close(fuse[1]);
     for (;;)
         pause();
 }
@@ -85,18 +94,28 @@ static int eat_memory(void)
     }
 }
 
-/* Becomes another user for good, which only a setuid program can. */
+/* Leaves a child that becomes another user for good, which only a setuid program can. */
 static int change_user(void)
 {
-    if (fork() != 0)
-        return 0;
-    if (setresuid(0, 0, 0) < 0)
-        _exit(1);
-    signal(SIGTERM, SIG_IGN);
-    prctl(PR_SET_PDEATHSIG, 0);
-    alarm(60);
-    for (;;)
-        pause();
+    int ready[2];
+    char byte;
+
+    if (pipe(ready) < 0)
+        return 1;
+    if (fork() == 0) {
+        if (setresuid(0, 0, 0) < 0)
+            _exit(1);
+        signal(SIGTERM, SIG_IGN);
+        alarm(60);
+        close(ready[0]);
+        close(ready[1]);
+        for (;;)
+            pause();
+    }
+    close(ready[1]);
+    while (read(ready[0], &byte, 1) > 0)
+        continue;
+    return 0;
 }
 
 int rig_job_main(int argc, char **argv)

@@ -13,6 +13,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ static void need(bool condition, const char *what)
 {
     if (condition)
         return;
-    print_message("[          ] skipped: needs %s\n", what);
+    print_message("# skipped: needs %s\n", what);
     skip();
 }
 
@@ -166,6 +167,31 @@ static void slots_need_their_space_at_once(void **state)
     fill_disk(path, 10000);
     assert_int_equal(weir_slots_grow(&rig->slots, 1000, &err), WEIR_E_NO_SPACE);
     assert_true(rig->slots.n >= RIG_SLOTS);
+}
+
+/* A write that fails for a while, as on a disk with a passing fault. */
+static void the_end_is_written_when_the_disk_lets_it(void **state)
+{
+    const struct rlimit none = {0, RLIM_INFINITY};
+    const struct rlimit all = {RLIM_INFINITY, RLIM_INFINITY};
+    struct rig *rig = *state;
+    struct rig_job job;
+    struct weir_attempt_status status;
+    struct weir_attempt_view view;
+
+    rig_prepare(rig, &job, (const char *const[]){"sleep", "1000", NULL});
+    rig_launch(rig, &job);
+    status = rig_wait_running(rig, &job);
+    assert_int_equal(prlimit(status.shim_pid, RLIMIT_FSIZE, &none, NULL), 0);
+    rig_command(rig, &job, WEIR_COMMAND_FORWARD, SIGTERM, 0);
+    rig_wait_until(rig_count_marked(&job) == 0);
+    assert_int_equal(weir_slots_view(&rig->slots, &job.launch.id, &view, NULL), 0);
+    assert_int_equal(view.status.phase, WEIR_ATTEMPT_RUNNING);
+    assert_true(view.is_alive);
+    assert_int_equal(prlimit(status.shim_pid, RLIMIT_FSIZE, &all, NULL), 0);
+    status = rig_wait_final(rig, &job);
+    assert_true(WIFSIGNALED(status.wait_status));
+    assert_int_equal(WTERMSIG(status.wait_status), SIGTERM);
 }
 
 /* --- other users --- */
@@ -660,6 +686,7 @@ static int run_all(void)
         disk_test(a_full_disk_loses_output_but_no_end),
         disk_test(output_goes_on_when_space_returns),
         disk_test(slots_need_their_space_at_once),
+        rig_test(the_end_is_written_when_the_disk_lets_it),
         rig_test(a_job_runs_as_another_user),
         rig_test(the_working_directory_is_entered_as_the_user),
         rig_test(another_user_s_main_dies_with_its_shim),

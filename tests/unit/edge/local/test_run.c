@@ -336,7 +336,7 @@ static void large_environments_and_arguments_pass(void **state)
     struct rig_job job;
     struct weir_attempt_status status;
     char names[10][8];
-    static const char *argv[20003] = {"sh", "-c", "echo $#; env | wc -c"};
+    static const char *argv[20004] = {"sh", "-c", "echo $#; env | wc -c"};
     char *vars[10];
 
     for (int i = 0; i < 20000; i++)
@@ -360,7 +360,7 @@ static void large_environments_and_arguments_pass(void **state)
     if (!IS_SANITIZED) {
         /* The megabyte is given back once the command runs. */
         rig_wait_until(private_kib(status.shim_pid) < 300);
-        print_message("[          ] shim private memory: %ld KiB\n", private_kib(status.shim_pid));
+        print_message("# shim private memory: %ld KiB\n", private_kib(status.shim_pid));
     }
     rig_command(rig, &job, WEIR_COMMAND_KILL, 0, 0);
     rig_wait_final(rig, &job);
@@ -418,7 +418,7 @@ static void a_gigabyte_passes(void **state)
                      0);
     assert_int_equal(chunk.n, 1);
     assert_int_equal(text[0], 'x');
-    print_message("[          ] %lld MB/s\n", (long long)(1073741824 / 1000 / (ms + 1)));
+    print_message("# %lld MB/s\n", (long long)(1073741824 / 1000 / (ms + 1)));
     assert_int_equal(weir_output_remove(rig->dir, job.output_dir, NULL), 0);
 }
 
@@ -455,7 +455,7 @@ static void what_may_not_start_is_refused(void **state)
     rig_prepare(rig, &other, (const char *const[]){"true", NULL});
     other.launch.id.slot = job.launch.id.slot;
     weir_attempt_marker(&other.launch.id, other.marker);
-    refuse(rig, &other, EAGAIN);
+    refuse(rig, &other, EBUSY);
     rig_command(rig, &job, WEIR_COMMAND_KILL, 0, 0);
     rig_wait_final(rig, &job);
 }

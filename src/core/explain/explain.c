@@ -1,0 +1,195 @@
+#include "core/explain/explain.h"
+
+#include "base/err.h"
+#include "core/explain/tree.h"
+#include "core/explain/whatif.h"
+
+static int add_verdict(struct weir_explainer *x, const struct weir_candidate *c,
+                       struct weir_verdict verdict)
+{
+    verdict.workload = c->workload;
+    verdict.position = x->tick->draft.n_verdicts + 1;
+    return weir_draft_verdict(&x->tick->draft, verdict);
+}
+
+/* ---- what was not considered ---- */
+
+static void unblock_idle(const struct weir_candidate *c, struct weir_verdict *verdict)
+{
+    if (c->code == WEIR_REASON_HELD) {
+        verdict->unblock = WEIR_UNBLOCK_RELEASE;
+        verdict->unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
+        verdict->unblock_subject = c->workload;
+    } else if (c->code == WEIR_REASON_GANG) {
+        verdict->unblock = WEIR_UNBLOCK_WAIT_FOR;
+        verdict->unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
+        verdict->unblock_subject = c->workload;
+    } else if (c->until_wall_ms < INT64_MAX) {
+        verdict->unblock = WEIR_UNBLOCK_WAIT_UNTIL;
+        verdict->unblock_amount = c->until_wall_ms;
+    }
+}
+
+static uint32_t level_of(const struct weir_candidate *c)
+{
+    if (c->code == WEIR_REASON_GANG)
+        return WEIR_LEVEL_GANG;
+    return c->queue != WEIR_NONE ? WEIR_LEVEL_QUEUE : WEIR_LEVEL_WORKLOAD;
+}
+
+static int idle_tree(struct weir_explainer *x, const struct weir_candidate *c,
+                     struct weir_verdict *verdict)
+{
+    uint32_t level = level_of(c);
+    struct weir_reason reason = weir_reason_at(level);
+    struct weir_reason_chain chain;
+
+    reason.code = c->code;
+    if (level == WEIR_LEVEL_QUEUE) {
+        reason.subject_kind = WEIR_SUBJECT_QUEUE;
+        reason.subject = c->queue;
+    }
+    if (weir_chain_start(x, level == WEIR_LEVEL_WORKLOAD ? c->code : (uint32_t)WEIR_REASON_NONE,
+                         &chain) < 0 ||
+        (level != WEIR_LEVEL_WORKLOAD && weir_chain_add(x, &chain, reason) < 0))
+        return WEIR_E_NO_MEMORY;
+    verdict->reason = chain.root;
+    verdict->blocking = chain.blocking;
+    return 0;
+}
+
+/* Neighbours with the same reason share its tree. */
+static int explain_idle(struct weir_explainer *x, const struct weir_candidate *c,
+                        const struct weir_candidate *before)
+{
+    struct weir_verdict verdict = {.unblock_subject = WEIR_NONE, .unblock_resource = WEIR_NONE};
+
+    if (before != NULL && before->code == c->code && before->queue == c->queue) {
+        const struct weir_verdict *last = &x->tick->draft.verdicts[x->tick->draft.n_verdicts - 1];
+
+        verdict.reason = last->reason;
+        verdict.blocking = last->blocking;
+    } else if (idle_tree(x, c, &verdict) < 0) {
+        return WEIR_E_NO_MEMORY;
+    }
+    unblock_idle(c, &verdict);
+    return add_verdict(x, c, verdict);
+}
+
+/* ---- what was ---- */
+
+/* Who leaves there, of what it asks for, or else of anything. */
+static int find_leaving(struct weir_explainer *x, const struct weir_candidate *c,
+                        struct weir_reason *reason)
+{
+    struct weir_holder_query query = {.node = c->promised_node,
+                                      .queue = WEIR_NONE,
+                                      .only_leaving = true};
+    struct weir_set set;
+
+    if (weir_what_if_set(x, &x->line->wants[c->want], &set) < 0)
+        return WEIR_E_NO_MEMORY;
+    query.request = &set.members[0].request;
+    reason->resource = weir_request_resource(query.request->shape);
+    query.resource = reason->resource;
+    if (query.request->shape->n_devices == 0)
+        query.request = NULL;
+    if (weir_holders_find(x, &query) < 0)
+        return WEIR_E_NO_MEMORY;
+    if (x->n_holdings > 0)
+        return weir_holders_write(x, reason);
+    query.request = NULL;
+    query.resource = WEIR_NONE;
+    reason->resource = WEIR_NONE;
+    return weir_holders_find(x, &query) < 0 ? WEIR_E_NO_MEMORY : weir_holders_write(x, reason);
+}
+
+/* Others are leaving; their room is promised to it. */
+static int explain_evicting(struct weir_explainer *x, const struct weir_candidate *c)
+{
+    struct weir_verdict verdict = {.unblock_subject = WEIR_NONE, .unblock_resource = WEIR_NONE};
+    struct weir_reason reason = weir_reason_at(WEIR_LEVEL_NODES);
+    struct weir_reason_chain chain;
+
+    reason.code = WEIR_REASON_EVICTING;
+    reason.count = c->n_promised;
+    if (c->promised_node != WEIR_NONE) {
+        reason.subject_kind = WEIR_SUBJECT_NODE;
+        reason.subject = x->overlay->nodes[c->promised_node].index;
+    }
+    if (find_leaving(x, c, &reason) < 0 || weir_chain_start(x, WEIR_REASON_NONE, &chain) < 0 ||
+        weir_chain_add(x, &chain, reason) < 0)
+        return WEIR_E_NO_MEMORY;
+    verdict.reason = chain.root;
+    verdict.blocking = chain.blocking;
+    verdict.unblock_subject = weir_holders_first(x);
+    if (verdict.unblock_subject != WEIR_NONE) {
+        verdict.unblock = WEIR_UNBLOCK_WAIT_FOR;
+        verdict.unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
+    }
+    return add_verdict(x, c, verdict);
+}
+
+/* The rest of a gang whose minimum has just been started: its turn comes in the next decision. */
+static int explain_rest(struct weir_explainer *x, const struct weir_candidate *c)
+{
+    struct weir_verdict verdict = {.unblock_subject = WEIR_NONE, .unblock_resource = WEIR_NONE};
+    struct weir_reason_chain chain;
+
+    if (weir_chain_start(x, WEIR_REASON_ALL_RUNNING, &chain) < 0)
+        return WEIR_E_NO_MEMORY;
+    verdict.reason = chain.root;
+    verdict.blocking = chain.blocking;
+    weir_tick_wake(x->tick, x->tick->now.wall_ms);
+    return add_verdict(x, c, verdict);
+}
+
+static int explain_want(struct weir_explainer *x, const struct weir_candidate *c)
+{
+    struct weir_want *want = &x->line->wants[c->want];
+    struct weir_verdict verdict;
+
+    if (!want->is_explained && weir_explain_want(x, want) < 0)
+        return WEIR_E_NO_MEMORY;
+    verdict = want->verdict;
+    /* Capacity elsewhere is of no use to the rest of a gang whose domain is fixed: its own end is.
+     */
+    if (verdict.unblock == WEIR_UNBLOCK_ADD_CAPACITY && want->scope.level != WEIR_NONE) {
+        verdict.unblock = WEIR_UNBLOCK_WAIT_FOR;
+        verdict.unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
+        verdict.unblock_subject = c->workload;
+        verdict.unblock_resource = WEIR_NONE;
+        verdict.unblock_amount = 0;
+    }
+    return add_verdict(x, c, verdict);
+}
+
+static int explain_candidate(struct weir_explainer *x, const struct weir_candidate *c)
+{
+    const struct weir_workload *job = weir_world_workload(x->tick->world, c->workload);
+
+    if (c->n_placed >= job->n_waiting)
+        return 0;
+    if (c->n_promised > 0)
+        return explain_evicting(x, c);
+    if (c->code != WEIR_REASON_NONE)
+        return explain_idle(x, c, NULL);
+    if (x->line->wants[c->want].is_gang && c->n_placed > 0)
+        return explain_rest(x, c);
+    return explain_want(x, c);
+}
+
+int weir_explain(struct weir_line *line)
+{
+    struct weir_explainer x;
+
+    if (weir_explainer_init(&x, line) < 0)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < line->n_taken; i++)
+        if (explain_candidate(&x, &line->candidates[line->order[i]]) < 0)
+            return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < line->n_idle; i++)
+        if (explain_idle(&x, &line->idle[i], i > 0 ? &line->idle[i - 1] : NULL) < 0)
+            return WEIR_E_NO_MEMORY;
+    return 0;
+}

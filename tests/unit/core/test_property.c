@@ -1,0 +1,557 @@
+/* What holds of every decision, tried on random worlds. WEIR_SEED=n tries others. */
+#include "random_world.h"
+
+#include "core/admit.h"
+
+enum { WORLDS = 150, ROUNDS = 30 };
+
+/* ---- the plan in words, by names ---- */
+
+static const char *job_name(const struct bench *b, const struct random_world *w, uint32_t row)
+{
+    const struct weir_key *key = &weir_world_workload(b->world, row)->row.key;
+
+    for (int i = 0; i < w->n_jobs; i++) {
+        struct weir_key each = key_of("job", w->jobs[i].name);
+
+        if (weir_key_eq(key, &each))
+            return w->jobs[i].name;
+    }
+    return "?";
+}
+
+static void put_reason(const struct bench *b, const struct random_world *w, uint32_t at,
+                       struct weir_buf *out)
+{
+    while (at != WEIR_NONE) {
+        const struct weir_reason *r = &b->plan.reasons[at];
+
+        weir_buf_printf(out, " (%s %s %u %lld/%lld",
+                        weir_level_name((enum weir_reason_level)r->level),
+                        weir_reason_name((enum weir_reason_code)r->code), r->count,
+                        (long long)r->have, (long long)r->need);
+        for (uint32_t h = 0; h < r->n_holders; h++)
+            weir_buf_printf(out, " %s",
+                            job_name(b, w, b->plan.holders[r->first_holder + h].workload));
+        put_reason(b, w, r->first_child, out);
+        weir_buf_puts(out, ")");
+        at = r->next;
+    }
+}
+
+static void put_action(const struct bench *b, const struct random_world *w,
+                       const struct weir_action *a, struct weir_buf *out)
+{
+    const struct weir_task *task = weir_world_task(b->world, a->task);
+
+    weir_buf_printf(out, "%s %s %s/%u", weir_action_name((enum weir_action_kind)a->kind),
+                    weir_cause_name((enum weir_cause)a->cause), job_name(b, w, a->workload),
+                    task->member);
+    if (a->kind == WEIR_ACTION_START) {
+        weir_buf_puts(out, " on ");
+        weir_buf_str(out, weir_world_string(b->world, weir_world_node(b->world, a->node)->name));
+    }
+    for (uint32_t i = 0; i < a->n_grants; i++)
+        weir_buf_printf(
+            out, " %u",
+            weir_world_device(b->world, b->plan.grants[a->first_grant + i].device)->index);
+    if (a->for_whom != WEIR_NONE)
+        weir_buf_printf(out, " for %s", job_name(b, w, a->for_whom));
+    weir_buf_putc(out, '\n');
+}
+
+static void put_plan(const struct bench *b, const struct random_world *w, struct weir_buf *out)
+{
+    for (uint32_t i = 0; i < b->plan.n_actions; i++)
+        put_action(b, w, &b->plan.actions[i], out);
+    for (uint32_t i = 0; i < b->plan.n_verdicts; i++) {
+        const struct weir_verdict *v = &b->plan.verdicts[i];
+
+        weir_buf_printf(out, "%u %s:", v->position, job_name(b, w, v->workload));
+        put_reason(b, w, v->reason, out);
+        weir_buf_printf(out, " unblock %u %lld", v->unblock, (long long)v->unblock_amount);
+        if (v->unblock == WEIR_UNBLOCK_WAIT_FOR)
+            weir_buf_printf(out, " %s", job_name(b, w, v->unblock_subject));
+        weir_buf_putc(out, '\n');
+    }
+    assert_int_equal(weir_buf_check(out, "plan", NULL), 0);
+}
+
+static const struct random_world *current; /* for messages */
+
+static const char *plan_text(const struct bench *b)
+{
+    static struct weir_buf text;
+
+    weir_buf_finish(&text);
+    weir_buf_init(&text, 1 << 26);
+    put_plan(b, current, &text);
+    return weir_buf_cstr(&text);
+}
+
+/* ---- invariants of the world after each step ---- */
+
+static void check_devices(const struct weir_world *world)
+{
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
+        const struct weir_device *device = weir_world_device(world, i);
+        int64_t mgpu = 0;
+        int64_t memory = 0;
+        uint32_t n = 0;
+        bool whole = false;
+
+        for (uint32_t at = device->first_hold; at != WEIR_NONE;
+             at = weir_world_hold(world, at)->next_of_device) {
+            const struct weir_hold *hold = weir_world_hold(world, at);
+
+            mgpu += hold->part_mgpu;
+            memory += hold->memory_bytes;
+            whole |= hold->part_mgpu == 1000;
+            n++;
+        }
+        assert_true(mgpu <= 1000);
+        assert_true(memory <= device->memory_bytes);
+        assert_true(n <= device->max_sharers);
+        assert_true(!whole || n == 1);
+        assert_int_equal(mgpu, device->held_mgpu);
+        assert_int_equal(n, device->n_sharers);
+    }
+}
+
+static void check_nodes(const struct weir_world *world)
+{
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_NODES); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_NODES, i)) {
+        const struct weir_node *node = weir_world_node(world, i);
+
+        for (uint32_t r = 0; r < weir_world_n_resources(world); r++)
+            assert_true(node->held.of[r] <= node->capacity.of[r]);
+    }
+}
+
+static void check_queues(const struct weir_world *world)
+{
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_QUEUES); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_QUEUES, i)) {
+        const struct weir_queue *queue = weir_world_queue(world, i);
+
+        for (uint32_t r = 0; r < weir_world_n_resources(world); r++)
+            assert_true(queue->held.of[r] <= queue->limit.of[r]);
+    }
+}
+
+/* Of a gang either enough runs, or what runs was asked to leave. */
+static void check_gangs(const struct bench *b, const struct weir_world *world)
+{
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_WORKLOADS); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_WORKLOADS, i)) {
+        const struct weir_workload *job = weir_world_workload(world, i);
+        uint32_t min = job->gang_min == 0 ? job->n_tasks : job->gang_min;
+        uint32_t n_going = 0;
+        uint32_t n_succeeded = 0;
+
+        if (job->independent)
+            continue;
+        for (uint32_t at = job->first_task; at != WEIR_NONE;
+             at = weir_world_task(world, at)->next_in_workload) {
+            uint32_t state = weir_world_task(world, at)->state;
+
+            n_going += state == WEIR_TASK_STARTING || state == WEIR_TASK_RUNNING;
+            n_succeeded += state == WEIR_TASK_SUCCEEDED;
+        }
+        if (n_going > 0 && n_going + n_succeeded < min)
+            fail_msg("%s is half a gang: %u run, %u succeeded, of %u:\n%s", job_name(b, current, i),
+                     n_going, n_succeeded, min, plan_text(b));
+    }
+}
+
+static void check_racks(const struct weir_world *world)
+{
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_WORKLOADS); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_WORKLOADS, i)) {
+        const struct weir_workload *job = weir_world_workload(world, i);
+        uint32_t rack = WEIR_NONE;
+
+        if (job->topology.required != WEIR_TOPOLOGY_RACK || job->n_tasks == 1)
+            continue;
+        for (uint32_t at = job->first_task; at != WEIR_NONE;
+             at = weir_world_task(world, at)->next_in_workload) {
+            const struct weir_task *task = weir_world_task(world, at);
+            uint32_t own;
+
+            if (!weir_task_state_holds(task->state))
+                continue;
+            own = weir_world_node(world, task->node)->topology[WEIR_TOPOLOGY_RACK];
+            assert_true(own != WEIR_NONE);
+            assert_true(rack == WEIR_NONE || own == rack);
+            rack = own;
+        }
+    }
+}
+
+static void check_world(const struct bench *b)
+{
+    const struct weir_world *world = weir_edit_view(b->edit);
+
+    check_devices(world);
+    check_nodes(world);
+    check_queues(world);
+    check_gangs(b, world);
+    check_racks(world);
+}
+
+/* A queue that something is reclaimed from keeps what is guaranteed to it. */
+static void check_reclaims(const struct bench *b)
+{
+    int64_t taken[QUEUES_MAX] = {0};
+    int64_t given[QUEUES_MAX] = {0};
+
+    for (uint32_t i = 0; i < b->plan.n_actions; i++) {
+        const struct weir_action *a = &b->plan.actions[i];
+        const struct weir_task *task = weir_world_task(b->world, a->task);
+        const struct weir_role *role = weir_world_role(b->world, task->role);
+        const struct weir_shape *shape = weir_world_shape(b->world, role->shape);
+
+        if (a->kind == WEIR_ACTION_EVICT && a->cause == WEIR_CAUSE_RECLAIMED &&
+            shape->n_devices > 0)
+            taken[weir_world_workload(b->world, a->workload)->queue] +=
+                shape->device_mgpu * shape->n_devices;
+        if (a->kind == WEIR_ACTION_START && shape->n_devices > 0)
+            given[weir_world_workload(b->world, a->workload)->queue] +=
+                shape->device_mgpu * shape->n_devices;
+    }
+    for (uint32_t q = 0; q < QUEUES_MAX; q++) {
+        const struct weir_queue *queue;
+        int64_t left;
+
+        if (taken[q] == 0)
+            continue;
+        queue = weir_world_queue(b->world, q);
+        left = queue->held.of[WEIR_RES_GPU] + given[q] - taken[q];
+        if (left < queue->guaranteed.of[WEIR_RES_GPU])
+            fail_msg("queue %u is left with %lld of %lld:\n%s", q, (long long)left,
+                     (long long)queue->guaranteed.of[WEIR_RES_GPU], plan_text(b));
+    }
+}
+
+/* ---- what may happen to a world ---- */
+
+static void event(struct bench *b, struct random_world *w)
+{
+    const struct weir_world *view = weir_edit_view(b->edit);
+    struct weir_rng *rng = &w->rng;
+    static const enum weir_end ends[] = {WEIR_END_EXITED,      WEIR_END_EXITED,
+                                         WEIR_END_LOST,        WEIR_END_OUT_OF_MEMORY,
+                                         WEIR_END_NOT_STARTED, WEIR_END_TIME_LIMIT};
+
+    for (uint32_t at = weir_world_first(view, WEIR_TABLE_TASKS); at != WEIR_NONE;
+         at = weir_world_after(view, WEIR_TABLE_TASKS, at)) {
+        uint32_t state = weir_world_task(view, at)->state;
+        struct weir_task *task;
+
+        if (!weir_task_state_holds(state) || !one_in(rng, state == WEIR_TASK_STOPPING ? 2 : 8))
+            continue;
+        task = weir_edit_task(b->edit, at);
+        task->ended = state == WEIR_TASK_STOPPING ? WEIR_END_STOPPED : ends[pick(rng, 6)];
+        task->exit_status = one_in(rng, 3) ? 1 : 0;
+    }
+    if (one_in(rng, 4))
+        weir_edit_workload(b->edit, job_at(b, w->jobs[pick(rng, w->n_jobs)].name))->cancelled = 1;
+    if (one_in(rng, 3)) {
+        static const enum weir_node_phase phases[] = {WEIR_NODE_READY, WEIR_NODE_READY,
+                                                      WEIR_NODE_CORDONED, WEIR_NODE_DRAINING};
+        const char *node = w->nodes[pick(rng, w->n_nodes)].name;
+
+        weir_edit_node(b->edit, node_at(b, node))->phase = phases[pick(rng, 4)];
+    }
+    b->now.wall_ms += pick(rng, 3000);
+    b->now.mono_ms += pick(rng, 3000);
+}
+
+static void holds_in_every_world(void **state)
+{
+    uint64_t seed = test_seed(1);
+
+    (void)state;
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        struct random_world w;
+        struct bench b;
+
+        random_world(&w, seed + i);
+        current = &w;
+        build(&b, &w, 0);
+        b.tell = plan_text;
+        for (int round = 0; round < ROUNDS; round++) {
+            tick(&b);
+            check_reclaims(&b);
+            check_world(&b);
+            run_started(&b);
+            event(&b, &w);
+        }
+        /* Left alone it comes to rest: nobody takes turns in asking each other to leave. */
+        settle(&b, 200);
+        check_world(&b);
+        bench_finish(&b);
+    }
+}
+
+static void same_world_same_plan(void **state)
+{
+    uint64_t seed = test_seed(1);
+
+    (void)state;
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        struct random_world w;
+        struct bench b;
+        struct bench other;
+
+        random_world(&w, seed + i);
+        build(&b, &w, 0);
+        build(&other, &w, 1 + i);
+        for (int round = 0; round < 8; round++) {
+            struct weir_buf x = WEIR_BUF_INIT(1 << 26);
+            struct weir_buf y = WEIR_BUF_INIT(1 << 26);
+            struct weir_buf again = WEIR_BUF_INIT(1 << 26);
+            uint8_t digests[2][16];
+
+            decide(&b);
+            weir_plan_digest(&b.plan, digests[0]);
+            assert_int_equal(weir_plan_write(&b.plan, &x), 0);
+            decide(&b);
+            b.plan.world_version--; /* sealed once more */
+            weir_plan_digest(&b.plan, digests[1]);
+            assert_int_equal(weir_plan_write(&b.plan, &again), 0);
+            b.plan.world_version++;
+            assert_int_equal(x.len, again.len);
+            assert_memory_equal(x.data, again.data, x.len);
+            assert_memory_equal(digests[0], digests[1], 16);
+            decide(&other);
+            weir_buf_reset(&x);
+            put_plan(&b, &w, &x);
+            put_plan(&other, &w, &y);
+            assert_string_equal(weir_buf_cstr(&x), weir_buf_cstr(&y));
+            weir_buf_finish(&x);
+            weir_buf_finish(&y);
+            weir_buf_finish(&again);
+            apply(&b);
+            apply(&other);
+            run_started(&b);
+            run_started(&other);
+            end_stopping(&b);
+            end_stopping(&other);
+        }
+        bench_finish(&b);
+        bench_finish(&other);
+    }
+}
+
+/* ---- what explain says would unblock ---- */
+
+static void remove_job(struct bench *b, uint32_t row)
+{
+    const struct weir_world *view = weir_edit_view(b->edit);
+
+    weir_edit_workload(b->edit, row)->cancelled = 1;
+    for (uint32_t at = weir_world_workload(view, row)->first_task; at != WEIR_NONE;
+         at = weir_world_task(view, at)->next_in_workload)
+        if (weir_task_state_holds(weir_world_task(view, at)->state))
+            weir_edit_task(b->edit, at)->ended = WEIR_END_STOPPED;
+}
+
+static void end_own_tasks(struct bench *b, uint32_t row)
+{
+    const struct weir_world *view = weir_edit_view(b->edit);
+
+    for (uint32_t at = weir_world_workload(view, row)->first_task; at != WEIR_NONE;
+         at = weir_world_task(view, at)->next_in_workload)
+        if (weir_task_state_holds(weir_world_task(view, at)->state)) {
+            weir_edit_task(b->edit, at)->ended = WEIR_END_EXITED;
+            weir_edit_task(b->edit, at)->exit_status = 0;
+        }
+}
+
+/* A node on which the whole of a job finds room. */
+static void add_capacity(struct bench *b, const struct job_spec *job, int n)
+{
+    char name[32];
+    int tasks = job->tasks > 0 ? job->tasks : 1;
+
+    snprintf(name, sizeof(name), "n%d", 1000 + n);
+    add_node(b, (struct node_spec){.name = name,
+                                   .gpus = job->mgpu > 0 ? tasks : tasks * job->gpus,
+                                   .class = job->class,
+                                   .gpu_gib = 80,
+                                   .cpus = 64,
+                                   .gib = 512,
+                                   .sharers = job->mgpu > 0 ? 4 : 1,
+                                   .rack = name,
+                                   .label = job->label});
+}
+
+static void unblock(struct bench *b, const struct job_spec *job, const struct weir_verdict *v,
+                    int n)
+{
+    switch ((enum weir_unblock_kind)v->unblock) {
+    case WEIR_UNBLOCK_WAIT_FOR:
+        if (v->unblock_subject == v->workload)
+            end_own_tasks(b, v->workload);
+        else
+            remove_job(b, v->unblock_subject);
+        return;
+    case WEIR_UNBLOCK_RAISE_LIMIT:
+        weir_edit_queue(b->edit, v->unblock_subject)->limit.of[v->unblock_resource] =
+            v->unblock_amount;
+        return;
+    case WEIR_UNBLOCK_UNCORDON:
+        if (v->unblock_subject_kind == WEIR_SUBJECT_NODE)
+            weir_edit_node(b->edit, v->unblock_subject)->phase = WEIR_NODE_READY;
+        else
+            weir_edit_device(b->edit, v->unblock_subject)->cordoned = 0;
+        return;
+    case WEIR_UNBLOCK_ADD_CAPACITY:
+        add_capacity(b, job, n);
+        return;
+    case WEIR_UNBLOCK_WAIT_UNTIL:
+        assert_true(v->unblock_amount > b->now.wall_ms);
+        b->now.wall_ms = v->unblock_amount;
+        return;
+    case WEIR_UNBLOCK_RELEASE:
+        weir_edit_workload(b->edit, v->unblock_subject)->held = 0;
+        return;
+    case WEIR_UNBLOCK_NONE:
+    case WEIR_UNBLOCK_MAX:
+        break;
+    }
+    fail_msg("%s waits (%s), and nothing would unblock it:\n%s", job->name, why(b, job->name),
+             plan_text(b));
+}
+
+static uint32_t n_waiting(const struct bench *b, const char *job)
+{
+    return weir_world_workload(weir_edit_view(b->edit), job_at(b, job))->n_waiting;
+}
+
+static void starts_in_the_end(struct bench *b, const struct job_spec *job)
+{
+    for (int n = 0; n < 200; n++) {
+        const struct weir_verdict *v;
+        uint32_t waiting;
+
+        decide(b);
+        waiting = n_waiting(b, job->name);
+        v = verdict_of(b, job->name);
+        apply(b);
+        if (n_waiting(b, job->name) < waiting)
+            return;
+        if (b->plan.n_actions == 0) {
+            assert_non_null(v);
+            unblock(b, job, v, n);
+        }
+        run_started(b);
+        end_stopping(b);
+        b->now.wall_ms++;
+        b->now.mono_ms++;
+    }
+    fail_msg("%s does not start although all was done that would unblock it: %s", job->name,
+             why(b, job->name));
+}
+
+static void what_would_unblock_does(void **state)
+{
+    uint64_t seed = test_seed(1);
+    int n_tried = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        struct random_world w;
+
+        random_world(&w, seed + i);
+        current = &w;
+        for (int j = 0; j < w.n_jobs; j++) {
+            struct bench b;
+
+            build(&b, &w, 0);
+            b.tell = plan_text;
+            settle(&b, 200);
+            if (n_waiting(&b, w.jobs[j].name) > 0) {
+                starts_in_the_end(&b, &w.jobs[j]);
+                n_tried++;
+            }
+            bench_finish(&b);
+        }
+    }
+    print_message("%d waiting jobs tried\n", n_tried);
+    assert_true(n_tried > 100);
+}
+
+/* ---- admission ---- */
+
+static int admit_alone(struct bench *b, const struct job_spec *job)
+{
+    struct weir_arena scratch = WEIR_ARENA_INIT;
+    struct weir_refusal refusal;
+    struct weir_role roles[2];
+    struct weir_shape shapes[2];
+    uint32_t n_roles = roles_of(b, job, roles, shapes);
+    struct weir_workload workload = workload_of(b, job);
+    struct weir_ask ask = {&workload, roles, shapes, n_roles};
+    int r = weir_admit(weir_edit_view(b->edit), &b->policy, &ask, &scratch, &refusal, NULL);
+
+    weir_arena_finish(&scratch);
+    return r;
+}
+
+/* What is admitted starts where nothing else is in the way, and nothing else does: but for the
+ * first part of a gang whose second could never run. */
+static void admits_what_can_start(void **state)
+{
+    uint64_t seed = test_seed(1);
+    int n_refused = 0;
+    int n_admitted = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        struct random_world w;
+
+        random_world(&w, seed + i);
+        for (int n = 0; n < w.n_nodes; n++)
+            w.nodes[n].phase = WEIR_NODE_READY;
+        for (int j = 0; j < w.n_jobs; j++) {
+            struct random_world alone = w;
+            struct bench b;
+            bool admitted;
+            bool started;
+
+            alone.n_jobs = 0;
+            alone.jobs[j].held = false;
+            alone.jobs[j].begin_ms = 0;
+            build(&b, &alone, 0);
+            admitted = admit_alone(&b, &alone.jobs[j]) == 0;
+            add_job(&b, alone.jobs[j]);
+            tick(&b);
+            started = strchr(states(&b, w.jobs[j].name), 'S') != NULL;
+            if (admitted ? !started : started && w.jobs[j].lead_cpus == 0)
+                fail_msg("%s is %s, and then: %s (%s)", w.jobs[j].name,
+                         admitted ? "admitted" : "refused", states(&b, w.jobs[j].name),
+                         why(&b, w.jobs[j].name));
+            n_admitted += admitted;
+            n_refused += !admitted;
+            bench_finish(&b);
+        }
+    }
+    print_message("%d admitted, %d refused\n", n_admitted, n_refused);
+    assert_true(n_admitted > 100 && n_refused > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holds_in_every_world),
+        cmocka_unit_test(same_world_same_plan),
+        cmocka_unit_test(what_would_unblock_does),
+        cmocka_unit_test(admits_what_can_start),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
