@@ -241,6 +241,57 @@ class Changing(Case):
         self.check(self.weir("run", "-d", "true", env=self.env(WEIR_DATA=deep)), 0, b"7\n")
 
 
+class Tokens(Case):
+    def read(self):
+        with open(os.path.join(self.data, "tokens"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_life_of_a_token(self):
+        result = self.weir("token", "create", "--role", "submit", "--user", "alice")
+        token = result.stdout.decode().strip()
+        self.assertRegex(token, "^[0-9a-f]{64}$")
+        self.assertEqual(self.read(), f"{token} submit alice\n")
+        self.assertEqual(os.stat(os.path.join(self.data, "tokens")).st_mode & 0o777, 0o600)
+        with open(os.path.join(self.data, "tokens"), "a", encoding="utf-8") as file:
+            file.write("# by hand\n\n0123456789abcdefg  read\tbob")
+        second = self.weir("token", "create", "-r", "admin", "-u", "alice").stdout.decode().strip()
+        self.assertEqual(self.read(), f"{token} submit alice\n# by hand\n\n0123456789abcdefg  read\tbob\n{second} admin alice\n")
+        listed = self.weir("token", "list").stdout.decode()
+        self.assertEqual(listed, f"TOKEN      ROLE    USER\n{token[:8]}…  submit  alice\n01234567…  read    bob\n"
+                                 f"{second[:8]}…  admin   alice\n")
+        self.check(self.weir("token", "revoke", token[:8]), 0, b"1 revoked\n")
+        self.check(self.weir("token", "revoke", "--user", "bob"), 0, b"1 revoked\n")
+        self.assertEqual(self.read(), f"# by hand\n\n{second} admin alice\n")
+        self.assertEqual(sorted(os.listdir(self.data)), ["tokens"])
+
+    def test_refusals(self):
+        for args, status, said in [
+            (["creat"], 2, b"weir: token: 'creat': it must be one of create|list|revoke (did you mean create?)\n"),
+            (["create", "-u", "a"], 2, b"weir: token create: --role and --user are needed "),
+            (["create", "-u", "a b", "-r", "read"], 2, b"weir: token create: --user 'a b' holds a blank\n"),
+            (["create", "-u", "a", "-r", "root"], 2, b"weir: token: --role 'root': it must be one of "),
+            (["revoke"], 2, b"weir: token revoke: which one? "),
+            (["revoke", "abc"], 2, b"weir: token revoke: give at least 8 characters of it\n"),
+            (["revoke", "abcdefgh"], 1, b"weir: token revoke: there is no such token\n"),
+            (["list", "x"], 2, b"weir: token list: 'x' is one word too many\n"),
+            (["list", "--data", "/no/such/dir"], 1, b"weir: open the data directory '/no/such/dir': "),
+        ]:
+            result = self.weir("token", *args)
+            self.assertEqual((result.returncode, result.stdout, result.stderr[:len(said)]), (status, b"", said))
+            self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertEqual(os.listdir(self.data), [])
+        with open(os.path.join(self.data, "tokens"), "w", encoding="utf-8") as file:
+            file.write("# x\nshort read bob\n")
+        self.check(self.weir("token", "list"), 2, b"",
+                   b"weir: line 2 of the token file: not a token (a token is 16 to 256 letters, digits and - . _ ~ + / =)\n")
+
+    def test_many_at_once_lose_none(self):
+        processes = [self.popen("token", "create", "-r", "read", "-u", f"u{i}") for i in range(20)]
+        tokens = {process.communicate(timeout=60)[0].decode().strip() for process in processes}
+        self.assertEqual({line.split()[0] for line in self.read().splitlines()}, tokens)
+        self.assertEqual(len(tokens), 20)
+
+
 class Help(Case):
     def commands(self):
         text = self.weir("--help").stdout.decode()
