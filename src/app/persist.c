@@ -81,8 +81,6 @@ static int persist_task(struct weir_server *server, const struct weir_world *bef
     struct weir_task_record record;
     int r;
 
-    if (task->attempt == 0 && task->state == WEIR_TASK_QUEUED)
-        return 0; /* never started: nothing to say that the workload does not */
     if (attempt == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     put_grants(held, index, false, &grants);

@@ -63,6 +63,8 @@ static int settle(const struct weir_action *action, struct weir_edit *edit)
     if (row == NULL)
         return WEIR_E_NO_MEMORY;
     row->not_before_wall_ms = action->amount;
+    if (action->cause == WEIR_CAUSE_NOT_STARTED)
+        row->attempt--; /* it never was one */
     return action->cause == WEIR_CAUSE_RETRIED ? count_failure(action, edit) : 0;
 }
 

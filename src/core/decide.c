@@ -22,21 +22,19 @@ static int place(struct weir_line *line)
     }
 }
 
-static int decide(struct weir_tick *tick)
+static int run_stages(struct weir_tick *tick, bool explain)
 {
     struct weir_line line;
 
-    if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0)
+    if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0 || weir_heal(tick) < 0 ||
+        weir_line_init(&line, tick) < 0 || place(&line) < 0)
         return WEIR_E_NO_MEMORY;
-    if (weir_heal(tick) < 0 || weir_line_init(&line, tick) < 0 || place(&line) < 0 ||
-        weir_explain(&line) < 0)
-        return WEIR_E_NO_MEMORY;
-    return 0;
+    return explain ? weir_explain(&line) : 0;
 }
 
-int weir_decide(const struct weir_world *world, const struct weir_policy *policy,
-                struct weir_now now, uint64_t seed, struct weir_cache *cache,
-                struct weir_arena *arena, struct weir_plan *ret_plan, struct weir_err *err)
+int weir_tick_decide(const struct weir_world *world, const struct weir_policy *policy,
+                     struct weir_now now, bool explain, struct weir_arena *arena,
+                     struct weir_plan *ret_plan)
 {
     struct weir_tick tick = {
         .world = world,
@@ -46,14 +44,22 @@ int weir_decide(const struct weir_world *world, const struct weir_policy *policy
         .draft = {.arena = arena},
         .wake_wall_ms = INT64_MAX,
     };
-    struct weir_plan plan = {.world_version = world->version};
 
+    if (run_stages(&tick, explain) < 0)
+        return WEIR_E_NO_MEMORY;
+    *ret_plan =
+        (struct weir_plan){.world_version = world->version, .wake_wall_ms = tick.wake_wall_ms};
+    weir_draft_finish(&tick.draft, ret_plan);
+    return 0;
+}
+
+int weir_decide(const struct weir_world *world, const struct weir_policy *policy,
+                struct weir_now now, uint64_t seed, struct weir_cache *cache,
+                struct weir_arena *arena, struct weir_plan *ret_plan, struct weir_err *err)
+{
     (void)seed;
     (void)cache;
-    if (decide(&tick) < 0)
+    if (weir_tick_decide(world, policy, now, true, arena, ret_plan) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "decide: out of memory");
-    weir_draft_finish(&tick.draft, &plan);
-    plan.wake_wall_ms = tick.wake_wall_ms;
-    *ret_plan = plan;
     return 0;
 }

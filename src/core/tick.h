@@ -36,6 +36,11 @@ struct weir_tick {
     int64_t wake_wall_ms;
 };
 
+/* Decides; with verdicts or, where nobody asks why, without. 0 or WEIR_E_NO_MEMORY. */
+int weir_tick_decide(const struct weir_world *world, const struct weir_policy *policy,
+                     struct weir_now now, bool explain, struct weir_arena *arena,
+                     struct weir_plan *ret_plan);
+
 /* Appends an action, numbered. 0 or WEIR_E_NO_MEMORY; so the others. */
 int weir_draft_action(struct weir_draft *draft, struct weir_action action);
 /* Appends a start with its grants. */

@@ -385,7 +385,7 @@ int weir_yaml_read(struct weir_str text, size_t max_bytes, struct weir_arena *ar
 int weir_yaml_read_one(struct weir_str text, size_t max_bytes, struct weir_arena *arena,
                        const struct weir_tree **ret_root, struct weir_err *err)
 {
-    struct weir_yaml_stream stream = {0};
+    struct weir_yaml_stream stream = {NULL, 0};
     int rc = weir_yaml_read(text, max_bytes, arena, &stream, err);
 
     if (rc < 0)

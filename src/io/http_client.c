@@ -4,17 +4,18 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "fmt/http1_write.h"
+#include "io/unix_socket.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 enum { READ_BYTES = 65536, HEAD_BYTES_MAX = 64 * 1024 };
@@ -47,7 +48,8 @@ void weir_http_client_finish(struct weir_http_client *client)
 
 /* ---- waiting ---- */
 
-static int wait_for(struct weir_http_client *client, short events, struct weir_err *err)
+static int wait_for(struct weir_http_client *client, short events, short *ret_events,
+                    struct weir_err *err)
 {
     int64_t deadline_ms = weir_clock_mono_ms() + client->timeout_ms;
     int left_ms = client->timeout_ms;
@@ -58,8 +60,10 @@ static int wait_for(struct weir_http_client *client, short events, struct weir_e
                                 .tv_nsec = (long)(left_ms % 1000) * 1000000};
         int r = ppoll(&wait, 1, left_ms < 0 ? NULL : &left, client->wait_mask);
 
-        if (r > 0)
+        if (r > 0) {
+            *ret_events = wait.revents;
             return 0;
+        }
         if (r == 0)
             return weir_error(err, WEIR_E_TIMEOUT, "weir did not answer within %d ms",
                               client->timeout_ms);
@@ -77,12 +81,10 @@ static int wait_for(struct weir_http_client *client, short events, struct weir_e
 
 /* ---- connecting ---- */
 
-static int cannot_reach(const struct weir_http_client *client, int errnum, struct weir_err *err)
+static int cannot_reach(const struct weir_http_client *client, int code, const char *why,
+                        struct weir_err *err)
 {
     const struct weir_http_endpoint *at = &client->endpoint;
-    int code = errnum == EACCES || errnum == EPERM ? WEIR_E_DENIED : WEIR_E_UNAVAILABLE;
-    char reason[128];
-    const char *why = strerror_r(errnum, reason, sizeof(reason));
 
     if (at->unix_path != NULL)
         weir_error(err, code, "cannot reach weir at '%s': %s", at->unix_path, why);
@@ -93,50 +95,29 @@ static int cannot_reach(const struct weir_http_client *client, int errnum, struc
     return code;
 }
 
-/* A path that is too long for sockaddr_un is reached through its directory's descriptor. */
-static int unix_address(const char *path, struct sockaddr_un *address, int *ret_dir_fd)
-{
-    const char *slash = strrchr(path, '/');
-    char dir[4096];
-    int n;
-
-    *ret_dir_fd = -1;
-    address->sun_family = AF_UNIX;
-    if (strlen(path) < sizeof(address->sun_path)) {
-        memcpy(address->sun_path, path, strlen(path) + 1);
-        return 0;
-    }
-    if (slash == NULL || (size_t)(slash - path) >= sizeof(dir))
-        return ENAMETOOLONG;
-    memcpy(dir, path, (size_t)(slash - path));
-    dir[slash - path] = '\0';
-    *ret_dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (*ret_dir_fd < 0)
-        return errno;
-    n = snprintf(address->sun_path, sizeof(address->sun_path), "/proc/self/fd/%d/%s", *ret_dir_fd,
-                 slash + 1);
-    return n > 0 && (size_t)n < sizeof(address->sun_path) ? 0 : ENAMETOOLONG;
-}
-
 static int connect_unix(struct weir_http_client *client, struct weir_err *err)
 {
-    struct sockaddr_un address = {0};
-    weir_cleanup_fd int dir_fd = -1;
-    int errnum = unix_address(client->endpoint.unix_path, &address, &dir_fd);
-    int fd;
+    struct weir_err cause = WEIR_ERR_INIT;
+    uint32_t timeout_ms = client->timeout_ms < 0 ? 0 : (uint32_t)client->timeout_ms;
+    int fd = weir_unix_connect(client->endpoint.unix_path, timeout_ms, &cause);
 
-    if (errnum != 0)
-        return cannot_reach(client, errnum, err);
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0)
-        return weir_error_errno(err, errno, "make a socket");
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-        errnum = errno;
-        close(fd);
-        return cannot_reach(client, errnum, err);
+    if (fd >= 0) {
+        client->fd = fd;
+        return 0;
     }
-    client->fd = fd;
-    return 0;
+    switch (fd) {
+    case WEIR_E_UNAVAILABLE:
+        return cannot_reach(client, WEIR_E_UNAVAILABLE, "connection refused", err);
+    case WEIR_E_NOT_FOUND:
+        return cannot_reach(client, WEIR_E_UNAVAILABLE, "no such socket", err);
+    case WEIR_E_DENIED:
+        return cannot_reach(client, WEIR_E_DENIED, "permission denied", err);
+    case WEIR_E_TIMEOUT:
+        return weir_error(err, WEIR_E_TIMEOUT, "weir did not answer within %d ms",
+                          client->timeout_ms);
+    default:
+        return weir_error(err, fd, "%s", cause.text);
+    }
 }
 
 static int connect_address(struct weir_http_client *client, const struct addrinfo *address)
@@ -144,6 +125,7 @@ static int connect_address(struct weir_http_client *client, const struct addrinf
     int one = 1;
     int errnum = 0;
     socklen_t len = sizeof(errnum);
+    short events;
 
     client->fd = socket(address->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (client->fd < 0)
@@ -153,7 +135,7 @@ static int connect_address(struct weir_http_client *client, const struct addrinf
         return 0;
     if (errno != EINPROGRESS)
         errnum = errno;
-    else if (wait_for(client, POLLOUT, NULL) < 0)
+    else if (wait_for(client, POLLOUT, &events, NULL) < 0)
         errnum = ETIMEDOUT;
     else
         getsockopt(client->fd, SOL_SOCKET, SO_ERROR, &errnum, &len);
@@ -170,6 +152,7 @@ static int connect_tcp(struct weir_http_client *client, struct weir_err *err)
     struct addrinfo want = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char port[8];
+    char reason[128];
     int errnum = ECONNREFUSED;
     int r;
 
@@ -181,13 +164,28 @@ static int connect_tcp(struct weir_http_client *client, struct weir_err *err)
     for (const struct addrinfo *each = found; each != NULL && client->fd < 0; each = each->ai_next)
         errnum = connect_address(client, each);
     freeaddrinfo(found);
-    return client->fd >= 0 ? 0 : cannot_reach(client, errnum, err);
+    if (client->fd >= 0)
+        return 0;
+    return cannot_reach(client, WEIR_E_UNAVAILABLE, strerror_r(errnum, reason, sizeof(reason)),
+                        err);
 }
 
-static int ensure_connected(struct weir_http_client *client, struct weir_err *err)
+/* The server closed while the connection lay idle, or said what nobody asked for. */
+static bool is_stale(const struct weir_http_client *client)
 {
-    if (client->fd >= 0 && client->reusable && !client->in_body)
-        return 0;
+    char byte;
+    ssize_t n = recv(client->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+
+    return n >= 0 || errno != EAGAIN || client->input.len > 0;
+}
+
+static bool can_reuse(const struct weir_http_client *client)
+{
+    return client->fd >= 0 && client->reusable && !client->in_body && !is_stale(client);
+}
+
+static int connect_anew(struct weir_http_client *client, struct weir_err *err)
+{
     weir_http_client_close(client);
     return client->endpoint.unix_path != NULL ? connect_unix(client, err)
                                               : connect_tcp(client, err);
@@ -195,12 +193,22 @@ static int ensure_connected(struct weir_http_client *client, struct weir_err *er
 
 /* ---- sending ---- */
 
+static int write_token(const char *token, struct weir_buf *out, struct weir_err *err)
+{
+    weir_cleanup_buf struct weir_buf bearer = WEIR_BUF_INIT(HEAD_BYTES_MAX);
+
+    weir_buf_puts(&bearer, "Bearer ");
+    weir_buf_puts(&bearer, token);
+    if (bearer.failed != 0)
+        return weir_buf_check(&bearer, "the token", err);
+    return weir_http1_write_header(out, WEIR_STR("Authorization"), weir_buf_view(&bearer), err);
+}
+
 static int write_head(const struct weir_http_client *client, const char *method,
                       struct weir_str target, const struct weir_http_header *headers,
                       size_t n_headers, size_t body_len, struct weir_buf *out, struct weir_err *err)
 {
     char host[300];
-    char bearer[600];
     int r = weir_http1_write_request(out, weir_str(method), target, err);
 
     if (client->endpoint.unix_path != NULL)
@@ -211,10 +219,8 @@ static int write_head(const struct weir_http_client *client, const char *method,
                  client->endpoint.host, client->endpoint.port);
     if (r == 0)
         r = weir_http1_write_header(out, WEIR_STR("Host"), weir_str(host), err);
-    if (r == 0 && client->endpoint.token != NULL) {
-        snprintf(bearer, sizeof(bearer), "Bearer %s", client->endpoint.token);
-        r = weir_http1_write_header(out, WEIR_STR("Authorization"), weir_str(bearer), err);
-    }
+    if (r == 0 && client->endpoint.token != NULL)
+        r = write_token(client->endpoint.token, out, err);
     for (size_t i = 0; r == 0 && i < n_headers; i++)
         r = weir_http1_write_header(out, weir_str(headers[i].name), headers[i].value, err);
     if (r == 0 && (body_len > 0 || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0))
@@ -224,6 +230,21 @@ static int write_head(const struct weir_http_client *client, const char *method,
     return r < 0 ? r : weir_buf_check(out, "the request", err);
 }
 
+/* What is left of head and body from `sent` on. */
+static size_t rest_of(struct weir_str head, struct weir_str body, size_t sent,
+                      struct iovec ret_parts[2])
+{
+    struct weir_str rest[2] = {weir_str_sub(head, sent, head.len),
+                               weir_str_sub(body, sent > head.len ? sent - head.len : 0, body.len)};
+    size_t n = 0;
+
+    for (int i = 0; i < 2; i++)
+        if (rest[i].len > 0)
+            ret_parts[n++] = (struct iovec){(void *)(uintptr_t)rest[i].ptr, rest[i].len};
+    return n;
+}
+
+/* Returns 1 when the server will not take the rest: it has answered already, or closed. */
 static int send_all(struct weir_http_client *client, struct weir_str head, struct weir_str body,
                     struct weir_err *err)
 {
@@ -231,31 +252,24 @@ static int send_all(struct weir_http_client *client, struct weir_str head, struc
 
     while (sent < head.len + body.len) {
         struct iovec parts[2];
-        struct msghdr message = {.msg_iov = parts};
-        ssize_t n;
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = rest_of(head, body, sent, parts)};
+        ssize_t n = sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+        short events = 0;
+        int r;
 
-        if (sent < head.len)
-            parts[message.msg_iovlen++] =
-                (struct iovec){(void *)(uintptr_t)(head.ptr + sent), head.len - sent};
-        if (body.len > 0) {
-            size_t from = sent > head.len ? sent - head.len : 0;
-
-            parts[message.msg_iovlen++] =
-                (struct iovec){(void *)(uintptr_t)(body.ptr + from), body.len - from};
-        }
-        n = sendmsg(client->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
             sent += (size_t)n;
             continue;
         }
-        if (errno == EAGAIN || errno == EINTR) {
-            int r = wait_for(client, POLLOUT, err);
-
-            if (r < 0)
-                return r;
+        if (errno == EINTR)
             continue;
-        }
-        return weir_error(err, WEIR_E_UNAVAILABLE, "the connection to weir broke while sending");
+        if (errno != EAGAIN)
+            return 1;
+        r = wait_for(client, POLLOUT | POLLIN, &events, err);
+        if (r < 0)
+            return r;
+        if ((events & POLLIN) != 0)
+            return 1;
     }
     return 0;
 }
@@ -282,7 +296,8 @@ static int receive(struct weir_http_client *client, struct weir_err *err)
         if (n == 0)
             return 0;
         if (errno == EAGAIN || errno == EINTR) {
-            int r = wait_for(client, POLLIN, err);
+            short events;
+            int r = wait_for(client, POLLIN, &events, err);
 
             if (r < 0)
                 return r;
@@ -316,23 +331,37 @@ static int next_event(struct weir_http_client *client, enum weir_http1_event *re
     }
 }
 
-static int send_request(struct weir_http_client *client, const char *method, struct weir_str target,
-                        const struct weir_http_header *headers, size_t n_headers,
-                        struct weir_str body, struct weir_err *err)
+/* Sends on the connection there is, and reads the head of the answer. */
+static int exchange(struct weir_http_client *client, const char *method, struct weir_str head,
+                    struct weir_str body, struct weir_err *err)
 {
-    weir_cleanup_buf struct weir_buf head = WEIR_BUF_INIT(HEAD_BYTES_MAX);
-    int r = write_head(client, method, target, headers, n_headers, body.len, &head, err);
+    enum weir_http1_event event;
+    int r;
+    int sent;
 
-    if (r == 0)
-        r = ensure_connected(client, err);
-    if (r < 0)
-        return r;
     weir_arena_reset(&client->arena);
     weir_http1_parser_begin(&client->parser, &client->arena);
     weir_http1_parser_set_body_max(&client->parser, UINT64_MAX);
     if (strcmp(method, "HEAD") == 0)
         weir_http1_parser_answers_head(&client->parser);
-    return send_all(client, weir_buf_view(&head), body, err);
+    sent = send_all(client, head, body, err);
+    if (sent < 0)
+        return sent;
+    r = next_event(client, &event, err);
+    if (r < 0)
+        return r;
+    client->in_body = true;
+    client->reusable = client->parser.head.keep_alive && sent == 0;
+    return 0;
+}
+
+/* Doing it twice is like doing it once: RFC 9110, 9.2.2, or the caller's own key. */
+static bool may_repeat(const char *method, const struct weir_http_header *headers, size_t n_headers)
+{
+    for (size_t i = 0; i < n_headers; i++)
+        if (strcasecmp(headers[i].name, "Idempotency-Key") == 0)
+            return true;
+    return strcmp(method, "POST") != 0 && strcmp(method, "PATCH") != 0;
 }
 
 int weir_http_client_request(struct weir_http_client *client, const char *method,
@@ -340,26 +369,29 @@ int weir_http_client_request(struct weir_http_client *client, const char *method
                              size_t n_headers, struct weir_str body,
                              const struct weir_http1_head **ret_head, struct weir_err *err)
 {
-    bool was_used = client->fd >= 0;
-    enum weir_http1_event event;
-    int r = send_request(client, method, target, headers, n_headers, body, err);
+    weir_cleanup_buf struct weir_buf head = WEIR_BUF_INIT(HEAD_BYTES_MAX);
+    bool reused = can_reuse(client);
+    int r = write_head(client, method, target, headers, n_headers, body.len, &head, err);
 
+    if (r < 0)
+        return r;
+    if (!reused)
+        r = connect_anew(client, err);
     if (r == 0)
-        r = next_event(client, &event, err);
-    /* An idle connection may have been closed by the server just now: what was sent on it was not
-     * read. */
-    if (r == WEIR_E_UNAVAILABLE && was_used && weir_http1_parser_is_idle(&client->parser)) {
-        weir_http_client_close(client);
-        r = send_request(client, method, target, headers, n_headers, body, err);
+        r = exchange(client, method, weir_buf_view(&head), body, err);
+    /* The server may have closed the idle connection just now, before it read the request; or
+     * after.
+     */
+    if (r == WEIR_E_UNAVAILABLE && reused && weir_http1_parser_is_idle(&client->parser) &&
+        may_repeat(method, headers, n_headers)) {
+        r = connect_anew(client, err);
         if (r == 0)
-            r = next_event(client, &event, err);
+            r = exchange(client, method, weir_buf_view(&head), body, err);
     }
     if (r < 0) {
         weir_http_client_close(client);
         return r;
     }
-    client->in_body = true;
-    client->reusable = client->parser.head.keep_alive;
     *ret_head = &client->parser.head;
     return 0;
 }

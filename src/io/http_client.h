@@ -1,7 +1,8 @@
 /* io/http_client.h — a small blocking HTTP/1.1 client for the command line: no loop, no thread.
  *
- * One connection to one server, used again while the server allows it; a connection that turns out
- * dead before a request was sent on it is made anew. Waits with poll(); a signal handled by the
+ * One connection to one server, used again while the server allows it. One that turns out dead is
+ * made anew; a request that was sent on it already is repeated only where that does no harm: not
+ * POST and PATCH, unless they have an Idempotency-Key. Waits with poll(); a signal handled by the
  * program ends a wait early only if `interrupted` says so. */
 #ifndef WEIR_IO_HTTP_CLIENT_H
 #define WEIR_IO_HTTP_CLIENT_H

@@ -38,8 +38,9 @@ def wait_for(what, condition, seconds=30.0, every=0.02):
 
 
 class Server:
-    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None):
+    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None, log=None):
         self.data = data
+        self.log_path = log or data + '.log'
         self.args = list(args)
         self.env = dict(os.environ)
         for name in ('WEIR_DATA', 'WEIR_SERVER', 'WEIR_TOKEN'):
@@ -51,7 +52,7 @@ class Server:
         self.start()
 
     def start(self, expect_ready=True, extra=()):
-        self.log = open(self.data + '.log', 'ab')
+        self.log = open(self.log_path, 'ab')
         demote = (lambda: (os.setgroups([]), os.setgid(self.uid), os.setuid(self.uid))) if self.uid else None
         self.process = subprocess.Popen(
             [WEIR, 'up', '--no-demo', '--data', self.data, '--listen', '127.0.0.1:0', *self.args, *extra],
@@ -64,13 +65,14 @@ class Server:
             self.ready_line = line.strip()
 
     def tail(self):
-        with open(self.data + '.log', encoding='utf-8', errors='replace') as file:
+        with open(self.log_path, encoding='utf-8', errors='replace') as file:
             return file.read()[-2000:]
 
     def kill(self):
         self.process.kill()
         self.process.wait()
         self.process.stdout.close()
+        self.log.close()
 
     def stop(self):
         if self.process and self.process.poll() is None:
@@ -165,6 +167,7 @@ class Test:
     def serve(self, *args, **kwargs):
         kwargs.setdefault('env', {})
         kwargs['env'].setdefault('TEST_DATA', self.data)
+        kwargs.setdefault('log', os.path.join(self.dir, f'server-{len(self.servers)}.log'))
         server = Server(kwargs.pop('data', self.data), args or ('--simulate', '8xH100'), **kwargs)
         self.servers.append(server)
         return server
@@ -207,7 +210,7 @@ def main(names):
             for line in traceback.format_exc().splitlines():
                 print('# ' + line)
             for server in t.servers:
-                for line in server.tail().splitlines()[-15:] if os.path.exists(server.data + '.log') else []:
+                for line in server.tail().splitlines()[-15:] if os.path.exists(server.log_path) else []:
                     print('# log: ' + line)
             print(f'not ok {i} - {name[5:]}', flush=True)
             if isinstance(sys.exc_info()[1], KeyboardInterrupt):

@@ -114,9 +114,10 @@ static void starting_survives(void **state)
 
     (void)state;
     for (uint64_t n = 0; !whole; n++) {
-        struct fixture f = {.path = "/tmp/weir-fault.sock"};
+        struct fixture f = {.done = false};
         struct weir_err err = WEIR_ERR_INIT;
 
+        snprintf(f.path, sizeof(f.path), "/tmp/weir-fault-%d.sock", (int)getpid());
         assert_int_equal(uv_loop_init(&f.loop), 0);
         weir_mem_fail(n, 1);
         whole = weir_http_server_create(&f.loop, &config, &handler, &f.server, &err) == 0;

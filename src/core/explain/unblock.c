@@ -63,23 +63,6 @@ static void count_nodes(const struct weir_explainer *x, const struct weir_overla
     }
 }
 
-/* Where no node would do: what the nodes say, from what may pass to what never does. */
-static uint32_t most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
-{
-    static const uint32_t order[] = {
-        WEIR_REASON_PRIORITY,       WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_BUSY,
-        WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED,
-        WEIR_REASON_NODE_CORDONED,  WEIR_REASON_NODE_NOT_READY,   WEIR_REASON_CPU,
-        WEIR_REASON_MEMORY,         WEIR_REASON_RESOURCES,        WEIR_REASON_ISOLATION,
-        WEIR_REASON_GPU_MEMORY,     WEIR_REASON_GPU_CLASS,        WEIR_REASON_LABELS,
-    };
-
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
-        if (counts[order[i]] > 0)
-            return order[i];
-    return WEIR_REASON_RESOURCES;
-}
-
 int weir_survey(struct weir_explainer *x, struct weir_set *set, const struct weir_request *request,
                 struct weir_survey *ret_survey)
 {
@@ -100,7 +83,7 @@ int weir_survey(struct weir_explainer *x, struct weir_set *set, const struct wei
     count_nodes(x, fleet, set, &survey);
     count_devices(x, request, &survey);
     if (survey.code == WEIR_REASON_NONE)
-        survey.code = most_telling(survey.nodes);
+        survey.code = weir_filter_most_telling(survey.nodes);
     if (survey.code == WEIR_REASON_DEVICE_BUSY)
         survey.code = WEIR_REASON_RESOURCES;
     if (survey.resource == WEIR_NONE)

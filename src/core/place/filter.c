@@ -178,3 +178,19 @@ void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32
     filter_amounts(overlay, views, node, request->shape, ret_fit);
     filter_devices(overlay, views, n, request, ret_fit);
 }
+
+uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
+{
+    static const uint32_t order[] = {
+        WEIR_REASON_PRIORITY,       WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_BUSY,
+        WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED,
+        WEIR_REASON_NODE_CORDONED,  WEIR_REASON_NODE_NOT_READY,   WEIR_REASON_CPU,
+        WEIR_REASON_MEMORY,         WEIR_REASON_RESOURCES,        WEIR_REASON_ISOLATION,
+        WEIR_REASON_GPU_MEMORY,     WEIR_REASON_GPU_CLASS,        WEIR_REASON_LABELS,
+    };
+
+    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+        if (counts[order[i]] > 0)
+            return order[i];
+    return WEIR_REASON_RESOURCES;
+}

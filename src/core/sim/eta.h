@@ -26,8 +26,9 @@ struct weir_eta_limits {
     int64_t horizon_ms;
 };
 
-/* Expected starts of the given workloads (row indices of `world`), into ret_etas[0 … n-1]. `world`
- * is left alone. Fails only for want of memory. */
+/* Expected starts (of the first of its tasks that waits) of the given workloads (row indices of
+ * `world`), into ret_etas[0 … n-1]. `world` is left alone. A workload of which nothing waits starts
+ * now. Fails only for want of memory. */
 int weir_eta(const struct weir_world *world, const struct weir_policy *policy, struct weir_now now,
              uint64_t seed, const struct weir_eta_limits *limits, const uint32_t *workloads,
              uint32_t n, struct weir_arena *arena, struct weir_eta *ret_etas, struct weir_err *err);

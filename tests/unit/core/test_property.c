@@ -1,6 +1,8 @@
 /* What holds of every decision, tried on random worlds. WEIR_SEED=n tries others. */
 #include "random_world.h"
 
+#include "core/admit.h"
+
 enum { WORLDS = 150, ROUNDS = 30 };
 
 /* ---- the plan in words, by names ---- */
@@ -483,12 +485,72 @@ static void what_would_unblock_does(void **state)
     assert_true(n_tried > 100);
 }
 
+/* ---- admission ---- */
+
+static int admit_alone(struct bench *b, const struct job_spec *job)
+{
+    struct weir_arena scratch = WEIR_ARENA_INIT;
+    struct weir_refusal refusal;
+    struct weir_role roles[2];
+    struct weir_shape shapes[2];
+    uint32_t n_roles = roles_of(b, job, roles, shapes);
+    struct weir_workload workload = workload_of(b, job);
+    struct weir_ask ask = {&workload, roles, shapes, n_roles};
+    int r = weir_admit(weir_edit_view(b->edit), &b->policy, &ask, &scratch, &refusal, NULL);
+
+    weir_arena_finish(&scratch);
+    return r;
+}
+
+/* What is admitted starts where nothing else is in the way, and nothing else does: but for the
+ * first part of a gang whose second could never run. */
+static void admits_what_can_start(void **state)
+{
+    uint64_t seed = test_seed(1);
+    int n_refused = 0;
+    int n_admitted = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < WORLDS; i++) {
+        struct random_world w;
+
+        random_world(&w, seed + i);
+        for (int n = 0; n < w.n_nodes; n++)
+            w.nodes[n].phase = WEIR_NODE_READY;
+        for (int j = 0; j < w.n_jobs; j++) {
+            struct random_world alone = w;
+            struct bench b;
+            bool admitted;
+            bool started;
+
+            alone.n_jobs = 0;
+            alone.jobs[j].held = false;
+            alone.jobs[j].begin_ms = 0;
+            build(&b, &alone, 0);
+            admitted = admit_alone(&b, &alone.jobs[j]) == 0;
+            add_job(&b, alone.jobs[j]);
+            tick(&b);
+            started = strchr(states(&b, w.jobs[j].name), 'S') != NULL;
+            if (admitted ? !started : started && w.jobs[j].lead_cpus == 0)
+                fail_msg("%s is %s, and then: %s (%s)", w.jobs[j].name,
+                         admitted ? "admitted" : "refused", states(&b, w.jobs[j].name),
+                         why(&b, w.jobs[j].name));
+            n_admitted += admitted;
+            n_refused += !admitted;
+            bench_finish(&b);
+        }
+    }
+    print_message("%d admitted, %d refused\n", n_admitted, n_refused);
+    assert_true(n_admitted > 100 && n_refused > 100);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holds_in_every_world),
         cmocka_unit_test(same_world_same_plan),
         cmocka_unit_test(what_would_unblock_does),
+        cmocka_unit_test(admits_what_can_start),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -206,7 +206,7 @@ static void a_killed_launcher_is_noticed_and_replaced(void **state)
     struct rig_job running;
     struct rig_job next;
     struct weir_attempt_status status;
-    struct weir_refusal refusal;
+    struct weir_launch_refusal refusal;
     struct weir_err err = WEIR_ERR_INIT;
 
     rig_prepare(rig, &running,
@@ -231,7 +231,7 @@ static void a_killed_launcher_is_noticed_and_replaced(void **state)
 static void a_launcher_that_reads_nonsense_ends(void **state)
 {
     struct rig *rig = *state;
-    struct weir_refusal refusal;
+    struct weir_launch_refusal refusal;
 
     assert_int_equal(write(rig->launcher.fd, "GET / HTTP/1.1\r\n\r\n", 18), 18);
     rig_wait_until(weir_launcher_receive(&rig->launcher, &refusal, NULL) == WEIR_E_UNAVAILABLE);

@@ -1,0 +1,547 @@
+#include "core/admit.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/units.h"
+#include "core/place/gang.h"
+#include "core/queue/order.h"
+#include "core/queue/quota.h"
+
+struct admission {
+    const struct weir_ask *ask;
+    struct weir_overlay fleet;
+    uint32_t isolation; /* of its queues */
+    struct weir_refusal refusal;
+    struct weir_err *err;
+};
+
+/* ---- words ---- */
+
+/* For "%lld%s". */
+struct quantity {
+    long long n;
+    const char *unit;
+};
+
+static struct quantity bytes(int64_t amount)
+{
+    if (amount % WEIR_GIB == 0)
+        return (struct quantity){amount / WEIR_GIB, " GiB"};
+    if (amount % WEIR_MIB == 0)
+        return (struct quantity){amount / WEIR_MIB, " MiB"};
+    return (struct quantity){amount, " bytes"};
+}
+
+static struct quantity quantity(const struct admission *a, uint32_t resource, int64_t amount)
+{
+    bool whole = amount % 1000 == 0;
+
+    switch ((enum weir_resource_kind)weir_world_resource(a->fleet.world, resource)->kind) {
+    case WEIR_RESOURCE_MEMORY:
+        return bytes(amount);
+    case WEIR_RESOURCE_CPU:
+        return (struct quantity){whole ? amount / 1000 : amount, !whole           ? "m CPUs"
+                                                                 : amount == 1000 ? " CPU"
+                                                                                  : " CPUs"};
+    case WEIR_RESOURCE_GPU:
+    case WEIR_RESOURCE_GPU_CLASS:
+        return (struct quantity){whole ? amount / 1000 : amount, !whole           ? "m GPUs"
+                                                                 : amount == 1000 ? " GPU"
+                                                                                  : " GPUs"};
+    case WEIR_RESOURCE_MIG:
+    case WEIR_RESOURCE_OTHER:
+    case WEIR_RESOURCE_KIND_MAX:
+        break;
+    }
+    return (struct quantity){whole ? amount / 1000 : amount, whole ? "" : "m"};
+}
+
+/* Goes after a quantity whose unit does not say of what: " of " and its name. */
+static const char *of(const struct admission *a, uint32_t resource)
+{
+    uint32_t kind = weir_world_resource(a->fleet.world, resource)->kind;
+
+    return kind == WEIR_RESOURCE_GPU || kind == WEIR_RESOURCE_CPU ? "" : " of ";
+}
+
+/* "gpu/h100" is called "h100". */
+static struct weir_str name_of(const struct admission *a, uint32_t resource)
+{
+    struct weir_str name =
+        weir_world_string(a->fleet.world, weir_world_resource(a->fleet.world, resource)->name);
+    ptrdiff_t slash = weir_str_find_char(name, '/');
+
+    return weir_overlay_is_gpu(&a->fleet, resource) && slash >= 0
+               ? weir_str_sub(name, (size_t)slash + 1, name.len)
+               : name;
+}
+
+static struct weir_str name_after_of(const struct admission *a, uint32_t resource)
+{
+    return of(a, resource)[0] != '\0' ? name_of(a, resource) : WEIR_STR("");
+}
+
+/* ---- refusals: each sets the reason and says it ---- */
+
+static void set_reason(struct admission *a, uint32_t level, uint32_t code, uint32_t resource,
+                       int64_t have, int64_t need)
+{
+    a->refusal = (struct weir_refusal){
+        .reason = {.level = level,
+                   .code = code,
+                   .subject = WEIR_NONE,
+                   .resource = resource,
+                   .have = have,
+                   .need = need,
+                   .first_child = WEIR_NONE,
+                   .next = WEIR_NONE},
+        .nearest_class = WEIR_NONE,
+    };
+}
+
+static int refuse_limit(struct admission *a, const struct weir_quota_over *over, int64_t need,
+                        int64_t n_tasks)
+{
+    bool is_own = over->queue == a->ask->workload->queue;
+    struct weir_str name =
+        weir_world_string(a->fleet.world, weir_world_queue(a->fleet.world, over->queue)->name);
+    struct quantity asked = quantity(a, over->resource, need);
+    struct quantity limit = quantity(a, over->resource, over->limit);
+    int64_t nearest = over->limit / n_tasks;
+    struct quantity near;
+
+    set_reason(a, WEIR_LEVEL_QUEUE, is_own ? WEIR_REASON_QUEUE_LIMIT : WEIR_REASON_PARENT_LIMIT,
+               over->resource, over->limit, need);
+    a->refusal.reason.subject_kind = WEIR_SUBJECT_QUEUE;
+    a->refusal.reason.subject = over->queue;
+    if (nearest > weir_world_resource(a->fleet.world, over->resource)->grain)
+        nearest -= nearest % weir_world_resource(a->fleet.world, over->resource)->grain;
+    near = quantity(a, over->resource, nearest);
+    a->refusal.nearest = nearest;
+    weir_error(a->err, WEIR_E_IMPOSSIBLE,
+               "asks for %lld%s%s%.*s at once, queue '%.*s' is limited to %lld%s", asked.n,
+               asked.unit, of(a, over->resource), WEIR_STR_ARG(name_after_of(a, over->resource)),
+               WEIR_STR_ARG(name), limit.n, limit.unit);
+    weir_error_hint(a->err, "ask for at most %lld%s per task, or raise the limit of '%.*s'", near.n,
+                    near.unit, WEIR_STR_ARG(name));
+    return WEIR_E_IMPOSSIBLE;
+}
+
+static int refuse_amount(struct admission *a, uint32_t code, uint32_t resource, int64_t have,
+                         int64_t need)
+{
+    struct quantity asked = quantity(a, resource, need);
+    struct quantity most = quantity(a, resource, have);
+
+    set_reason(a, WEIR_LEVEL_NODES, code, resource, have, need);
+    a->refusal.nearest = have;
+    weir_error(a->err, WEIR_E_IMPOSSIBLE,
+               "a task asks for %lld%s%s%.*s, no node that would do otherwise has more than %lld%s",
+               asked.n, asked.unit, of(a, resource), WEIR_STR_ARG(name_after_of(a, resource)),
+               most.n, most.unit);
+    if (code == WEIR_REASON_RESOURCES && have > 0 && need % have == 0)
+        weir_error_hint(a->err, "ask for at most %lld%s per task, or for %lld tasks of %lld%s",
+                        most.n, most.unit, (long long)(need / have), most.n, most.unit);
+    else if (have > 0)
+        weir_error_hint(a->err, "ask for at most %lld%s per task", most.n, most.unit);
+    return WEIR_E_IMPOSSIBLE;
+}
+
+/* The class of which most devices would do, were the class of no account. */
+static uint32_t nearest_class(const struct admission *a, const struct weir_request *request)
+{
+    struct weir_shape any = *request->shape;
+    struct weir_request relaxed = {&any, request->isolation, WEIR_NONE};
+    uint32_t counts[WEIR_RESOURCE_MAX] = {0};
+    uint32_t best = WEIR_NONE;
+
+    any.gpu_class = WEIR_NONE;
+    for (uint32_t i = 0; i < a->fleet.n_devices; i++) {
+        uint32_t class = a->fleet.devices[i].gpu_class;
+
+        if (class == WEIR_NONE || class >= WEIR_RESOURCE_MAX ||
+            weir_filter_kind(&a->fleet.devices[i], &relaxed) != WEIR_REASON_NONE)
+            continue;
+        counts[class]++;
+        if (best == WEIR_NONE || counts[class] > counts[best] ||
+            (counts[class] == counts[best] &&
+             weir_str_cmp(name_of(a, class), name_of(a, best)) < 0))
+            best = class;
+    }
+    return best;
+}
+
+static int refuse_class(struct admission *a, const struct weir_request *request)
+{
+    uint32_t resource = weir_request_resource(request->shape);
+    uint32_t class = nearest_class(a, request);
+
+    set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_GPU_CLASS, resource, 0,
+               (int64_t)request->shape->n_devices * 1000);
+    a->refusal.nearest_class = class;
+    if (resource == WEIR_RES_GPU)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for GPUs, there are none");
+    else
+        weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for GPU model '%.*s', there is none",
+                   WEIR_STR_ARG(name_of(a, resource)));
+    if (class != WEIR_NONE)
+        weir_error_hint(a->err, "'%.*s' would do otherwise", WEIR_STR_ARG(name_of(a, class)));
+    return WEIR_E_IMPOSSIBLE;
+}
+
+static int refuse_memory(struct admission *a, const struct weir_request *request)
+{
+    uint32_t class = nearest_class(a, request);
+    int64_t largest = 0;
+    struct quantity asked = bytes(request->shape->device_memory_bytes);
+    struct quantity most;
+
+    for (uint32_t i = 0; i < a->fleet.n_devices; i++) {
+        const struct weir_overlay_device *device = &a->fleet.devices[i];
+
+        if ((request->shape->gpu_class == WEIR_NONE ||
+             device->gpu_class == request->shape->gpu_class) &&
+            device->memory_bytes > largest)
+            largest = device->memory_bytes;
+    }
+    most = bytes(largest);
+    set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_GPU_MEMORY, weir_request_resource(request->shape),
+               largest, request->shape->device_memory_bytes);
+    a->refusal.nearest = largest;
+    a->refusal.nearest_class = class;
+    weir_error(a->err, WEIR_E_IMPOSSIBLE,
+               "asks for %lld%s of memory on each GPU, the largest has %lld%s", asked.n, asked.unit,
+               most.n, most.unit);
+    if (class != WEIR_NONE)
+        weir_error_hint(a->err, "ask for at most %lld%s, or for '%.*s'", most.n, most.unit,
+                        WEIR_STR_ARG(name_of(a, class)));
+    else
+        weir_error_hint(a->err, "ask for at most %lld%s", most.n, most.unit);
+    return WEIR_E_IMPOSSIBLE;
+}
+
+static int refuse_isolation(struct admission *a, const struct weir_request *request)
+{
+    set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_ISOLATION, weir_request_resource(request->shape),
+               0, request->isolation);
+    weir_error(a->err, WEIR_E_IMPOSSIBLE,
+               "asks for a part of a GPU with isolation '%s', no GPU can be shared so",
+               weir_isolation_name((enum weir_isolation)request->isolation));
+    weir_error_hint(a->err, "ask for a whole GPU, or for less isolation");
+    return WEIR_E_IMPOSSIBLE;
+}
+
+/* ---- one task ---- */
+
+static uint32_t code_of(uint32_t resource)
+{
+    if (resource == WEIR_RES_CPU)
+        return WEIR_REASON_CPU;
+    if (resource == WEIR_RES_MEMORY)
+        return WEIR_REASON_MEMORY;
+    return WEIR_REASON_RESOURCES;
+}
+
+/* As many of its devices as the node has that would do. */
+static void take_devices(const struct admission *a, uint32_t node,
+                         const struct weir_request *request, struct weir_shape *shape)
+{
+    struct weir_fit fit;
+
+    weir_filter_node(&a->fleet, WEIR_IN_BOTH, node, request, &fit);
+    if (fit.n_devices < shape->n_devices)
+        shape->n_devices = fit.n_devices;
+    for (uint32_t i = 0; i < shape->n_amounts; i++)
+        if (weir_overlay_is_gpu(&a->fleet, shape->amounts[i].resource))
+            shape->amounts[i].amount = shape->n_devices * shape->device_mgpu;
+}
+
+/* The most of a resource with which the task, otherwise as it is, would fit onto the node; 0 if it
+ * would not. */
+static int64_t most_on_node(const struct admission *a, uint32_t node,
+                            const struct weir_request *request, uint32_t resource)
+{
+    struct weir_shape less = *request->shape;
+    struct weir_request relaxed = {&less, request->isolation, WEIR_NONE};
+    int64_t most = 0;
+    struct weir_fit fit;
+
+    if (weir_overlay_is_gpu(&a->fleet, resource)) {
+        take_devices(a, node, request, &less);
+        most = less.n_devices * less.device_mgpu;
+        if (most == 0)
+            return 0;
+    }
+    for (uint32_t i = 0; most == 0 && i < less.n_amounts; i++) {
+        if (less.amounts[i].resource != resource)
+            continue;
+        most = weir_overlay_free(&a->fleet, WEIR_VIEW_NOW, node, resource);
+        less.amounts[i].amount = most;
+    }
+    weir_filter_node(&a->fleet, WEIR_IN_BOTH, node, &relaxed, &fit);
+    return most > 0 && fit.code == WEIR_REASON_NONE ? most : 0;
+}
+
+static int64_t most_anywhere(const struct admission *a, const struct weir_request *request,
+                             uint32_t resource)
+{
+    int64_t most = 0;
+
+    for (uint32_t node = 0; node < a->fleet.n_nodes; node++) {
+        int64_t here = most_on_node(a, node, request, resource);
+
+        if (here > most)
+            most = here;
+    }
+    return most;
+}
+
+static int64_t asked_of(const struct weir_request *request, uint32_t resource)
+{
+    for (uint32_t i = 0; i < request->shape->n_amounts; i++)
+        if (request->shape->amounts[i].resource == resource)
+            return request->shape->amounts[i].amount;
+    return request->shape->n_devices * request->shape->device_mgpu;
+}
+
+/* Less of one thing would do. */
+static int refuse_too_much(struct admission *a, const struct weir_request *request)
+{
+    const struct weir_shape *shape = request->shape;
+    uint32_t main = weir_request_resource(shape);
+    int64_t most = shape->n_devices > 0 ? most_anywhere(a, request, main) : 0;
+
+    if (most > 0)
+        return refuse_amount(a, WEIR_REASON_RESOURCES, main, most, asked_of(request, main));
+    for (uint32_t i = 0; i < shape->n_amounts; i++) {
+        uint32_t resource = shape->amounts[i].resource;
+
+        if (weir_overlay_is_gpu(&a->fleet, resource))
+            continue;
+        most = most_anywhere(a, request, resource);
+        if (most > 0)
+            return refuse_amount(a, code_of(resource), resource, most, shape->amounts[i].amount);
+    }
+    return 0;
+}
+
+/* No amount of anything would do: what the nodes say most. */
+static int refuse_kind(struct admission *a, const struct weir_request *request,
+                       const uint32_t counts[WEIR_REASON_CODE_MAX])
+{
+    uint32_t code = weir_filter_most_telling(counts);
+
+    if (code == WEIR_REASON_GPU_CLASS)
+        return refuse_class(a, request);
+    if (code == WEIR_REASON_GPU_MEMORY)
+        return refuse_memory(a, request);
+    if (code == WEIR_REASON_ISOLATION)
+        return refuse_isolation(a, request);
+    set_reason(a, WEIR_LEVEL_NODES, code, WEIR_NONE, 0, 0);
+    if (code == WEIR_REASON_LABELS)
+        return weir_error(a->err, WEIR_E_IMPOSSIBLE, "no node has the labels it asks for");
+    if (a->fleet.n_nodes == 0)
+        return weir_error(a->err, WEIR_E_IMPOSSIBLE, "there is no node to run on");
+    return weir_error(a->err, WEIR_E_IMPOSSIBLE, "no node has all that a task asks for together");
+}
+
+static int check_task(struct admission *a, const struct weir_request *request)
+{
+    uint32_t counts[WEIR_REASON_CODE_MAX] = {0};
+    int r;
+
+    for (uint32_t node = 0; node < a->fleet.n_nodes; node++) {
+        struct weir_fit fit;
+
+        weir_filter_node(&a->fleet, WEIR_IN_BOTH, node, request, &fit);
+        if (fit.code == WEIR_REASON_NONE)
+            return 0;
+        counts[fit.code]++;
+    }
+    r = refuse_too_much(a, request);
+    return r < 0 ? r : refuse_kind(a, request, counts);
+}
+
+/* ---- all that must run together ---- */
+
+static bool is_gang(const struct weir_ask *ask)
+{
+    uint32_t n_tasks = 0;
+
+    for (uint32_t i = 0; i < ask->n_roles; i++)
+        n_tasks += ask->roles[i].n_tasks;
+    return !ask->workload->independent && n_tasks > 1;
+}
+
+static struct weir_request request_of(const struct admission *a, uint32_t role)
+{
+    const struct weir_shape *shape = &a->ask->shapes[role];
+
+    return (struct weir_request){shape,
+                                 shape->isolation > a->isolation ? shape->isolation : a->isolation,
+                                 WEIR_NONE};
+}
+
+static uint32_t required_of(const struct weir_ask *ask, uint32_t role, uint32_t *missing)
+{
+    uint32_t n_min = ask->roles[role].n_min < ask->roles[role].n_tasks ? ask->roles[role].n_min
+                                                                       : ask->roles[role].n_tasks;
+
+    *missing -= n_min < *missing ? n_min : *missing;
+    return n_min;
+}
+
+/* As weir_line_collect() takes them. */
+static int gang_of(struct admission *a, struct weir_arena *scratch, struct weir_set *set)
+{
+    const struct weir_ask *ask = a->ask;
+    uint32_t n_tasks = 0;
+    uint32_t missing;
+
+    for (uint32_t i = 0; i < ask->n_roles; i++)
+        n_tasks += ask->roles[i].n_tasks;
+    missing = ask->workload->gang_min == 0 || ask->workload->gang_min > n_tasks
+                  ? n_tasks
+                  : ask->workload->gang_min;
+    set->members = weir_arena_new_n(scratch, struct weir_member, n_tasks);
+    if (set->members == NULL)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < ask->n_roles; i++)
+        required_of(ask, i, &missing);
+    for (uint32_t i = 0; i < ask->n_roles; i++) {
+        uint32_t none = 0;
+        uint32_t n = required_of(ask, i, &none);
+        uint32_t more = ask->roles[i].n_tasks - n < missing ? ask->roles[i].n_tasks - n : missing;
+
+        missing -= more;
+        weir_quota_add_shape(&set->amounts, &ask->shapes[i], n + more);
+        for (uint32_t t = 0; t < n + more; t++)
+            set->members[set->n_members++] =
+                (struct weir_member){.request = request_of(a, i), .task = WEIR_NONE};
+    }
+    return weir_set_sort(set, scratch);
+}
+
+/* How many members find room, in the domain where most do. */
+static int most_members(struct admission *a, struct weir_set *set, uint32_t *ret_most)
+{
+    const struct weir_scope all = WEIR_SCOPE_ALL;
+    const struct weir_scope *scopes = &all;
+    uint32_t n_scopes = 1;
+
+    *ret_most = 0;
+    if (set->topology.required < WEIR_TOPOLOGY_LEVELS &&
+        weir_set_scopes(&a->fleet, set->topology.required, set, false, &scopes, &n_scopes) < 0)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < n_scopes; i++) {
+        struct weir_overlay_mark mark = weir_overlay_mark(&a->fleet);
+        uint32_t n = 0;
+        int r = 1;
+
+        while (r == 1 && n < set->n_members) {
+            struct weir_member *member = &set->members[n];
+
+            r = weir_score_find(&a->fleet, WEIR_IN_BOTH, &member->request, &scopes[i],
+                                &member->spot);
+            if (r == 1 && weir_overlay_hold(&a->fleet, WEIR_IN_BOTH, set->taker,
+                                            member->request.shape, member->spot) < 0)
+                r = WEIR_E_NO_MEMORY;
+            n += r == 1;
+        }
+        weir_overlay_rollback(&a->fleet, mark);
+        if (r < 0)
+            return r;
+        if (n > *ret_most)
+            *ret_most = n;
+    }
+    return 0;
+}
+
+static int check_gang(struct admission *a, struct weir_set *set)
+{
+    static const char *const levels[WEIR_TOPOLOGY_LEVELS] = {"zone", "block", "rack",
+                                                             "NVLink domain", "host"};
+    bool has_topology = set->topology.required < WEIR_TOPOLOGY_LEVELS;
+    int r = weir_set_place(&a->fleet, WEIR_IN_BOTH, set);
+    uint32_t most;
+
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (most_members(a, set, &most) < 0)
+        return WEIR_E_NO_MEMORY;
+    set_reason(a, has_topology ? WEIR_LEVEL_TOPOLOGY : WEIR_LEVEL_GANG,
+               has_topology ? WEIR_REASON_TOPOLOGY : WEIR_REASON_GANG, WEIR_NONE, most,
+               set->n_members);
+    a->refusal.nearest = most;
+    if (has_topology)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for %u tasks in one %s, none has room for more than %u", set->n_members,
+                   levels[set->topology.required], most);
+    else
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for %u tasks at once, no more than %u find room when nothing else runs",
+                   set->n_members, most);
+    if (most > 0)
+        weir_error_hint(a->err, "ask for at most %u tasks, or let the job run with fewer", most);
+    return WEIR_E_IMPOSSIBLE;
+}
+
+static int check_limits(struct admission *a, const struct weir_amounts *amounts, int64_t n_tasks)
+{
+    struct weir_quota_over over;
+
+    if (weir_quota_fits_limits(&a->fleet, WEIR_IN_BOTH, a->ask->workload->queue, amounts, &over))
+        return 0;
+    return refuse_limit(a, &over, amounts->of[over.resource], n_tasks);
+}
+
+static int check(struct admission *a, struct weir_arena *scratch)
+{
+    struct weir_set set = {
+        .taker = {a->ask->workload->queue, WEIR_NONE},
+        .topology = a->ask->workload->topology,
+        .scope = WEIR_SCOPE_ALL,
+    };
+    int r;
+
+    for (uint32_t i = 0; i < a->ask->n_roles; i++) {
+        struct weir_request request = request_of(a, i);
+        struct weir_amounts amounts = {{0}};
+
+        weir_quota_add_shape(&amounts, request.shape, 1);
+        r = check_task(a, &request);
+        if (r == 0)
+            r = check_limits(a, &amounts, 1);
+        if (r < 0)
+            return r;
+    }
+    if (!is_gang(a->ask))
+        return 0;
+    if (gang_of(a, scratch, &set) < 0)
+        return WEIR_E_NO_MEMORY;
+    r = check_limits(a, &set.amounts, set.n_members);
+    return r < 0 ? r : check_gang(a, &set);
+}
+
+int weir_admit(const struct weir_world *world, const struct weir_policy *policy,
+               const struct weir_ask *ask, struct weir_arena *scratch,
+               struct weir_refusal *ret_refusal, struct weir_err *err)
+{
+    struct admission admission = {
+        .ask = ask,
+        .isolation = weir_quota_isolation(world, ask->workload->queue),
+        .err = err,
+    };
+    int r;
+
+    (void)policy;
+    r = weir_overlay_init(&admission.fleet, world,
+                          WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED | WEIR_FLEET_REPAIRED, scratch);
+    if (r == 0)
+        r = check(&admission, scratch);
+    if (r == WEIR_E_NO_MEMORY)
+        return weir_error(err, r, "admit: out of memory");
+    if (r < 0)
+        *ret_refusal = admission.refusal;
+    return r;
+}

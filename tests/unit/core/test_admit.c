@@ -1,0 +1,181 @@
+#include "build_world.h"
+
+#include "core/admit.h"
+
+static int admit(struct bench *b, struct job_spec spec, struct weir_refusal *refusal,
+                 struct weir_err *err)
+{
+    struct weir_arena scratch = WEIR_ARENA_INIT;
+    struct weir_role roles[2];
+    struct weir_shape shapes[2];
+    uint32_t n_roles = roles_of(b, &spec, roles, shapes);
+    struct weir_workload job = workload_of(b, &spec);
+    struct weir_ask ask = {&job, roles, shapes, n_roles};
+    int r;
+
+    *err = (struct weir_err)WEIR_ERR_INIT;
+    r = weir_admit(weir_edit_view(b->edit), &b->policy, &ask, &scratch, refusal, err);
+    weir_arena_finish(&scratch);
+    return r;
+}
+
+struct admit_case {
+    struct job_spec spec;
+    enum weir_reason_code code; /* NONE: admitted */
+    int64_t nearest;
+    const char *text;
+    const char *hint;
+};
+
+static void fleet(struct bench *b)
+{
+    bench_init(b);
+    add_node(b, (struct node_spec){.name = "n1", .gpus = 8, .rack = "r1"});
+    add_node(b, (struct node_spec){.name = "n2", .gpus = 4, .rack = "r1", .sharers = 4});
+    add_node(
+        b, (struct node_spec){
+               .name = "n3", .gpus = 2, .class = "l4", .gpu_gib = 24, .rack = "r2", .label = "x"});
+    add_queue(b, (struct queue_spec){.name = "top", .limit_gpus = 12});
+    add_queue(b, (struct queue_spec){.name = "q", .parent = "top"});
+    add_queue(b, (struct queue_spec){.name = "small", .parent = "top", .limit_gpus = 2});
+    add_queue(b, (struct queue_spec){.name = "prod", .isolation = WEIR_ISOLATION_HARDWARE});
+    add_queue(b, (struct queue_spec){.name = "free"});
+}
+
+static void judges_what_can_ever_run(void **state)
+{
+    static const struct admit_case cases[] = {
+        {{.queue = "q", .gpus = 8}, WEIR_REASON_NONE, 0, "", ""},
+        {{.queue = "q", .gpus = 16},
+         WEIR_REASON_RESOURCES,
+         8000,
+         "a task asks for 16 GPUs, no node that would do otherwise has more than 8 GPUs",
+         "ask for at most 8 GPUs per task, or for 2 tasks of 8 GPUs"},
+        {{.queue = "q", .gpus = 1, .class = "a100"},
+         WEIR_REASON_GPU_CLASS,
+         0,
+         "asks for GPU model 'a100', there is none",
+         "'h100' would do otherwise"},
+        {{.queue = "q", .gpus = 1, .gpu_gib = 100},
+         WEIR_REASON_GPU_MEMORY,
+         80LL << 30,
+         "asks for 100 GiB of memory on each GPU, the largest has 80 GiB",
+         "ask for at most 80 GiB"},
+        {{.queue = "q", .gpus = 1, .gpu_gib = 40, .class = "l4"},
+         WEIR_REASON_GPU_MEMORY,
+         24LL << 30,
+         "asks for 40 GiB of memory on each GPU, the largest has 24 GiB",
+         "ask for at most 24 GiB, or for 'h100'"},
+        {{.queue = "q", .cpus = 65},
+         WEIR_REASON_CPU,
+         64000,
+         "a task asks for 65 CPUs, no node that would do otherwise has more than 64 CPUs",
+         "ask for at most 64 CPUs per task"},
+        {{.queue = "q", .gib = 600},
+         WEIR_REASON_MEMORY,
+         512LL << 30,
+         "a task asks for 600 GiB of memory, no node that would do otherwise has more than 512 "
+         "GiB",
+         "ask for at most 512 GiB per task"},
+        {{.queue = "q", .gpus = 1, .label = "y"},
+         WEIR_REASON_LABELS,
+         0,
+         "no node has the labels it asks for",
+         ""},
+        {{.queue = "q", .gpus = 3, .label = "x"},
+         WEIR_REASON_RESOURCES,
+         2000,
+         "a task asks for 3 GPUs, no node that would do otherwise has more than 2 GPUs",
+         "ask for at most 2 GPUs per task"},
+        {{.queue = "prod", .mgpu = 500},
+         WEIR_REASON_ISOLATION,
+         0,
+         "asks for a part of a GPU with isolation 'hardware', no GPU can be shared so",
+         "ask for a whole GPU, or for less isolation"},
+        {{.queue = "prod", .gpus = 1}, WEIR_REASON_NONE, 0, "", ""},
+        {{.queue = "q", .mgpu = 500, .isolation = WEIR_ISOLATION_MEMORY},
+         WEIR_REASON_NONE,
+         0,
+         "",
+         ""},
+        {{.queue = "small", .gpus = 3},
+         WEIR_REASON_QUEUE_LIMIT,
+         2000,
+         "asks for 3 GPUs at once, queue 'small' is limited to 2 GPUs",
+         "ask for at most 2 GPUs per task, or raise the limit of 'small'"},
+        {{.queue = "q", .gpus = 2, .tasks = 7},
+         WEIR_REASON_PARENT_LIMIT,
+         1000,
+         "asks for 14 GPUs at once, queue 'top' is limited to 12 GPUs",
+         "ask for at most 1 GPU per task, or raise the limit of 'top'"},
+        {{.queue = "small", .gpus = 1, .tasks = 100, .array = true}, WEIR_REASON_NONE, 0, "", ""},
+        {{.queue = "free", .gpus = 4, .tasks = 4},
+         WEIR_REASON_GANG,
+         3,
+         "asks for 4 tasks at once, no more than 3 find room when nothing else runs",
+         "ask for at most 3 tasks, or let the job run with fewer"},
+        {{.queue = "free", .gpus = 4, .tasks = 4, .min = 3}, WEIR_REASON_NONE, 0, "", ""},
+        {{.queue = "free", .gpus = 2, .tasks = 7, .same_rack = true},
+         WEIR_REASON_TOPOLOGY,
+         6,
+         "asks for 7 tasks in one rack, none has room for more than 6",
+         "ask for at most 6 tasks, or let the job run with fewer"},
+        {{.queue = "free", .gpus = 2, .tasks = 6, .same_rack = true}, WEIR_REASON_NONE, 0, "", ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct weir_refusal refusal = {.nearest_class = WEIR_NONE};
+        struct weir_err err;
+        struct bench b;
+        int r;
+
+        fleet(&b);
+        r = admit(&b, cases[i].spec, &refusal, &err);
+        print_message("case %zu: %s\n", i, err.text);
+        assert_int_equal(r, cases[i].code == WEIR_REASON_NONE ? 0 : WEIR_E_IMPOSSIBLE);
+        assert_int_equal(refusal.reason.code, cases[i].code);
+        assert_int_equal(refusal.nearest, cases[i].nearest);
+        assert_string_equal(err.text, cases[i].text);
+        assert_string_equal(err.hint, cases[i].hint);
+        bench_finish(&b);
+    }
+}
+
+/* What runs, what is cordoned, broken or used by others may come back. */
+static void looks_past_the_moment(void **state)
+{
+    struct weir_refusal refusal;
+    struct weir_err err;
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 2, .phase = WEIR_NODE_CORDONED});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    weir_edit_device(b.edit, device_at(&b, "n1", 0))->health = WEIR_DEVICE_UNHEALTHY;
+    weir_edit_device(b.edit, device_at(&b, "n1", 1))->cordoned = 1;
+    weir_edit_device(b.edit, device_at(&b, "n1", 1))->n_foreign = 2;
+    weir_edit_device(b.edit, device_at(&b, "n1", 1))->memory_foreign_bytes = 79LL << 30;
+    assert_int_equal(
+        admit(&b, (struct job_spec){.queue = "q", .gpus = 2, .gpu_gib = 80}, &refusal, &err), 0);
+    weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_GONE;
+    assert_int_equal(admit(&b, (struct job_spec){.queue = "q", .gpus = 2}, &refusal, &err),
+                     WEIR_E_IMPOSSIBLE);
+    bench_finish(&b);
+    bench_init(&b);
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    assert_int_equal(admit(&b, (struct job_spec){.queue = "q"}, &refusal, &err), WEIR_E_IMPOSSIBLE);
+    assert_string_equal(err.text, "there is no node to run on");
+    bench_finish(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(judges_what_can_ever_run),
+        cmocka_unit_test(looks_past_the_moment),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
