@@ -532,7 +532,7 @@ static void burn_in_group(struct rig *rig)
     struct rig_job job;
     struct weir_attempt_status status;
 
-    rig_prepare(rig, &job, (const char *const[]){rig_self(), "job", "session-bomb", "100", NULL});
+    rig_prepare(rig, &job, (const char *const[]){rig_self(), "job", "session-bomb", "60", NULL});
     job.launch.cgroup = group;
     rig_launch(rig, &job);
     rig_wait_running(rig, &job);
