@@ -92,11 +92,13 @@ static int find_server(struct weir_client *client, const struct weir_args *args,
 
 static void init_http(struct weir_client *client, uint16_t port)
 {
-    struct weir_http_endpoint endpoint = {
-        .unix_path = client->socket[0] != '\0' ? client->socket : NULL,
-        .host = client->host,
-        .port = port,
-        .token = client->socket[0] != '\0' ? NULL : getenv("WEIR_TOKEN")};
+    const char *token = getenv("WEIR_TOKEN");
+    bool has_token = client->socket[0] == '\0' && token != NULL && token[0] != '\0';
+    struct weir_http_endpoint endpoint = {.unix_path =
+                                              client->socket[0] != '\0' ? client->socket : NULL,
+                                          .host = client->host,
+                                          .port = port,
+                                          .token = has_token ? token : NULL};
 
     weir_http_client_init(&client->http, &endpoint, ANSWER_TIMEOUT_MS);
 }

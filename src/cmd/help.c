@@ -80,6 +80,16 @@ static void wrap(struct weir_buf *out, struct weir_str text, size_t column, size
     weir_buf_putc(out, '\n');
 }
 
+static void put_choices(struct weir_buf *out, const char *choices)
+{
+    for (; *choices != '\0'; choices++) {
+        if (*choices == '|')
+            weir_buf_puts(out, ", ");
+        else
+            weir_buf_putc(out, *choices);
+    }
+}
+
 static void put_option(struct weir_buf *out, const struct weir_option *option)
 {
     size_t start = out->len;
@@ -102,7 +112,8 @@ static void put_option(struct weir_buf *out, const struct weir_option *option)
     if (option->kind == WEIR_OPTION_CHOICE) {
         weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(HELP_BYTES_MAX);
 
-        weir_buf_printf(&text, "%s: %s", option->help, option->choices);
+        weir_buf_printf(&text, "%s: ", option->help);
+        put_choices(&text, option->choices);
         wrap(out, weir_buf_view(&text), HELP_COLUMN, start);
         return;
     }

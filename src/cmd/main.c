@@ -123,7 +123,7 @@ static int run_command(const struct weir_command *command, int argc, char **argv
     struct weir_args args;
     int result;
 
-    if (weir_args_parse(command, argc, argv, &arena, &args, &err) < 0) {
+    if (weir_args_parse(command, argc, (const char *const *)argv, &arena, &args, &err) < 0) {
         weir_command_complain(&err, NULL);
         return WEIR_EXIT_USE;
     }

@@ -66,8 +66,13 @@ static void put_option(struct weir_buf *out, const struct weir_option *option)
     weir_buf_putc(out, '\n');
     put_text(out, weir_str(option->help));
     if (option->kind == WEIR_OPTION_CHOICE) {
-        weir_buf_puts(out, ": ");
-        put_text(out, weir_str(option->choices));
+        struct weir_str rest = weir_str(option->choices);
+        struct weir_str one;
+
+        for (const char *before = ": "; weir_str_split(&rest, '|', &one); before = ", ") {
+            weir_buf_puts(out, before);
+            put_text(out, one);
+        }
     }
     if (option->example != NULL) {
         weir_buf_puts(out, "; for example ");

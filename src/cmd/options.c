@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct words {
-    char **argv;
+    const char *const *argv;
     int argc;
     int at;
 };
@@ -250,7 +250,7 @@ static int check_operands(const struct weir_args *args, struct weir_err *err)
     return weir_error_hint(err, "see weir %s --help", command->name);
 }
 
-int weir_args_parse(const struct weir_command *command, int argc, char **argv,
+int weir_args_parse(const struct weir_command *command, int argc, const char *const *argv,
                     struct weir_arena *arena, struct weir_args *ret_args, struct weir_err *err)
 {
     struct words words = {argv, argc, 0};

@@ -58,7 +58,7 @@ struct weir_args {
 /* Reads argv[0 … argc-1], the words behind the command's name. Values are checked for their kind.
  * The result points into argv and the arena. WEIR_E_INVALID names the word, and the nearest option
  * there is. */
-int weir_args_parse(const struct weir_command *command, int argc, char **argv,
+int weir_args_parse(const struct weir_command *command, int argc, const char *const *argv,
                     struct weir_arena *arena, struct weir_args *ret_args, struct weir_err *err);
 
 /* By long name, which must be in the command's table. */

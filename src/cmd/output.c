@@ -36,10 +36,9 @@ bool weir_output_color(const struct weir_args *args, int fd)
            (term == NULL || !weir_str_eq_c(weir_str(term), "dumb"));
 }
 
-struct weir_sheet_look weir_output_look(const struct weir_args *args)
+struct weir_sheet_look weir_output_look(const struct weir_args *args, bool wide)
 {
-    struct weir_sheet_look look = {.wide = weir_output_form(args) == WEIR_OUTPUT_WIDE,
-                                   .color = weir_output_color(args, STDOUT_FILENO)};
+    struct weir_sheet_look look = {.wide = wide, .color = weir_output_color(args, STDOUT_FILENO)};
     struct winsize size;
 
     if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)
@@ -180,7 +179,7 @@ static int end_list(struct list *list, const struct weir_args *args, struct weir
         return flush_text(list, err);
     if (list->n == 0 && isatty(STDERR_FILENO) == 1)
         fprintf(stderr, "%s\n", list->kind->nothing);
-    look = weir_output_look(args);
+    look = weir_output_look(args, list->form == WEIR_OUTPUT_WIDE);
     result = weir_sheet_write(&list->table, &look, &list->text, err);
     return result < 0 ? result : flush_text(list, err);
 }
@@ -210,11 +209,12 @@ int weir_output_object(const struct weir_tree *object, const struct weir_args *a
                        const struct weir_output_kind *kind, struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
-    struct weir_sheet_look look = weir_output_look(args);
+    enum weir_output form = weir_output_form(args);
+    struct weir_sheet_look look = weir_output_look(args, form == WEIR_OUTPUT_WIDE);
     struct weir_sheet table;
     int result;
 
-    switch (weir_output_form(args)) {
+    switch (form) {
     case WEIR_OUTPUT_JSON:
         return weir_output_json(object, err);
     case WEIR_OUTPUT_YAML:

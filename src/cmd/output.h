@@ -33,7 +33,7 @@ enum weir_output weir_output_form(const struct weir_args *args);
 /* Whether what goes to fd may be coloured: a terminal, and nobody asked for none. */
 bool weir_output_color(const struct weir_args *args, int fd);
 /* How a table looks on stdout. */
-struct weir_sheet_look weir_output_look(const struct weir_args *args);
+struct weir_sheet_look weir_output_look(const struct weir_args *args, bool wide);
 
 /* How one kind of object is shown. */
 struct weir_output_kind {

@@ -65,7 +65,8 @@ static int print_tree(struct weir_client *client, const struct weir_args *args,
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
-    struct weir_sheet_look look = weir_output_look(args);
+    struct weir_sheet_look look =
+        weir_output_look(args, weir_output_form(args) == WEIR_OUTPUT_WIDE);
     struct forest forest = {0};
     int result = weir_client_collect(client, &arena, &forest.queues, &forest.n, err);
 

@@ -437,17 +437,25 @@ class Signals(Case):
         self.assertEqual(process.wait(timeout=20), 130)
 
     def test_ignored_signals_stay_so(self):
-        process = self.run_job("running")
-        self.end.set()
-        process.wait(timeout=20)
-        self.server.stop()
-        self.run_job("running")
-        self.end.set()
+        begun, end = threading.Event(), threading.Event()
+
+        def job(request, answer):
+            answer.start()
+            answer.write(frame(STATE, workload("running")))
+            begun.set()
+            end.wait(30)
+            answer.write(frame(END, ended(0)))
+            answer.end()
+
+        self.start({ATTACH: job, SIGNAL: always(202, {})})
         process = subprocess.Popen(["sh", "-c", f'trap "" HUP; exec "{WEIR}" run x'], env=self.env())
         self.addCleanup(process.wait)
+        self.assertTrue(begun.wait(20))
         process.send_signal(signal.SIGHUP)
-        self.assertEqual(process.wait(timeout=20), 130)
-        self.assertEqual(self.sent(), [])
+        process.send_signal(signal.SIGUSR1)
+        eventually(lambda: self.sent() == ["USR1"])
+        end.set()
+        self.assertEqual(process.wait(timeout=20), 0)
 
     def test_away_and_interrupted(self):
         process = self.run_job("running")

@@ -299,9 +299,10 @@ static void what_cannot_be_killed_is_told(void **state)
         _exit(run_unprivileged(rig->dir, program));
     assert_int_equal(waitpid(pid, &wait_status, 0), pid);
     /* The one left behind is ended here, by its program. */
-    DIR *proc_dir = opendir("/proc");
+    struct weir_proc_walk walk;
     struct weir_proc proc;
-    while (weir_proc_next(proc_dir, &proc)) {
+    weir_proc_walk_init(&walk);
+    while (weir_proc_walk_next(&walk, &proc)) {
         char path[64];
         char exe[300];
         ssize_t n;
@@ -311,7 +312,7 @@ static void what_cannot_be_killed_is_told(void **state)
         if (n > 0 && (exe[n] = '\0', strcmp(exe, program) == 0))
             kill(proc.pid, SIGKILL);
     }
-    closedir(proc_dir);
+    weir_proc_walk_finish(&walk);
     assert_int_equal(wait_status, 0);
 }
 

@@ -1,0 +1,371 @@
+#!/usr/bin/env python3
+"""The other commands against a scripted server; and help, man pages and completion of all of them.
+
+commands.py WEIR"""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+sys.dont_write_bytecode = True
+import client
+from client import Case, always, eventually, workload
+from fake_weir import FakeWeir
+
+GPU = {"key": "GPU-1", "model": "NVIDIA H100", "class": "h100-sxm", "node": "a", "index": 0, "state": "in-use", "health": "healthy",
+       "cordoned": False, "holders": [{"id": "7", "name": "job", "owner": "me", "member": 0, "gpus": 1, "memory_bytes": None}],
+       "foreign_processes": 0, "memory_bytes": 85520809984, "held": 1}
+
+
+def queue(name, parent=None, **more):
+    return {"name": name, "parent": parent, "priority": 0, "weight": 1, "isolation": "none", "preemptible": True,
+            "max_run_ms": None, "guaranteed": {}, "limit": {}, "held": {}, "wanted": {}, "waiting": 0, "created_ms": 1, **more}
+
+
+def items(*objects):
+    return always(200, {"items": list(objects)})
+
+
+class Looking(Case):
+    def test_get_of_every_kind(self):
+        node = {"name": "a", "pool": None, "phase": "cordoned", "cause": "maintenance", "gpus": 8,
+                "capacity": {"gpu": 8, "cpu": 64, "memory": 274877906944}, "held": {"gpu": 1.5}}
+        event = {"seq": 12, "at_ms": 1000, "actor": "me", "kind": "task.state", "subject": "workload/7", "cause": None,
+                 "before": "queued", "after": "running"}
+        self.start({("GET", "/v1/gpus"): items(GPU), ("GET", "/v1/nodes"): items(node), ("GET", "/v1/events"): items(event),
+                    ("GET", "/v1/queues"): items(queue("q")), ("GET", "/v1/workloads"): items(workload())})
+        self.assertEqual(self.weir("get", "gpus").stdout.decode(), """\
+KEY    NODE  INDEX  MODEL          MEMORY  STATE   HELD  HOLDERS
+GPU-1  a         0  NVIDIA H100  79.6 GiB  in-use     1  7
+""")
+        self.assertEqual(self.weir("get", "no").stdout.decode(), """\
+NAME  PHASE     GPUS  CAPACITY               HELD  CAUSE
+a     cordoned     8  8,cpu=64,memory=256Gi  1.5   maintenance
+""")
+        self.assertRegex(self.weir("get", "ev").stdout.decode(), r"(?m)^ 12  .*  task.state  workload/7  me +queued  running  -$")
+        for word, name in [("g", b"GPU-1"), ("queues", b"q"), ("job", b"7"), ("nodes", b"a"), ("events", b"12")]:
+            self.check(self.weir("get", word, "-o", "name"), 0, name + b"\n")
+        self.assertEqual(json.loads(self.weir("get", "gpus", "-o", "json").stdout), [GPU])
+        self.check(self.weir("get", "gpsu"), 2, b"", b"weir: get: there is no kind 'gpsu' (did you mean gpus?)\n")
+        self.check(self.weir("get", "gpus", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
+        self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events\n")
+        self.check(self.weir("get", "events", "3"), 2, b"", b"weir: get: events have no names\n")
+
+    def test_get_one(self):
+        self.start({("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
+        self.assertEqual(json.loads(self.weir("get", "gpu", "GPU-1", "-o", "json").stdout), GPU)
+        self.assertIn(b"holders:\n- id: \"7\"\n", self.weir("get", "gpu", "GPU-1", "-o", "yaml").stdout)
+        self.check(self.weir("get", "gpu", "GPU-2"), 1, b"", b"weir: there is no /v1/gpus/GPU-2\n")
+
+    def test_events_are_watched_over_a_restart(self):
+        lines = ["retry: 10\nid: 5\n\n"] + [
+            f'id: {seq}\nevent: x\ndata: {{"seq": {seq}, "at_ms": 1000, "actor": "me", "kind": "task.state", "subject": '
+            f'"workload/7", "cause": null, "before": "queued", "after": "running"}}\n\n' for seq in (6, 7)]
+        seen = []
+
+        def events(request, answer):
+            seen.append((request.query.get("after"), request.headers["accept"]))
+            answer.start()
+            answer.write("".join(lines[:2] if len(seen) == 1 else lines[2:]).encode())
+            if len(seen) == 1:
+                raise client.Cut
+            time.sleep(30)
+
+        self.start({("GET", "/v1/events"): events})
+        process = self.popen("get", "events", "-w", "-o", "json")
+        got = [json.loads(process.stdout.readline())["seq"] for _ in range(2)]
+        self.assertEqual((got, seen), ([6, 7], [(None, "text/event-stream"), ("6", "text/event-stream")]))
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=20), -signal.SIGINT)
+
+    def test_watch_without_a_server_ends(self):
+        self.assertEqual(self.weir("get", "events", "-w").returncode, 3)
+
+    def test_queue_tree(self):
+        self.start({("GET", "/v1/queues"): items(
+            queue("a", guaranteed={"gpu": 4, "cpu": 16}, limit={"gpu": 6}, held={"gpu": 2.5}, wanted={"gpu": 8}, waiting=3),
+            queue("b", "z"), queue("c", "b"), queue("z"))})
+        self.assertEqual(self.weir("queue").stdout.decode(), """\
+QUEUE  GUARANTEED  LIMIT  HELD  WANTED  WAITING
+a        4,cpu=16      6   2.5       8        3
+z               -      -     -       -        0
+  b             -      -     -       -        0
+    c           -      -     -       -        0
+""")
+        self.assertEqual(len(json.loads(self.weir("queue", "-o", "json").stdout)), 4)
+
+    def test_explain(self):
+        reason = {"level": "queue", "code": "QueueLimit", "subject": "queue/a", "text": "its limit is reached", "children": []}
+        answer = {"id": "7", "name": "job", "state": "queued", "position": 2, "blocking": {**reason},
+                  "reasons": [{"level": "workload", "code": "None", "subject": None, "text": "ok", "children": [reason]}],
+                  "unblock": {"kind": "raise-limit"}, "expected_start": {"p50_ms": 1, "p90_ms": 2},
+                  "text": ["ok", "its limit is reached", "raise the limit", "starts about 14:20"]}
+        self.start({client.EXPLAIN: always(200, answer)})
+        self.assertEqual(self.weir("explain", "7").stdout.decode(), """\
+job 7 (job): queued, number 2 of those that wait
+  - ok
+    - its limit is reached  ← this blocks it
+  raise the limit
+  starts about 14:20
+""")
+        self.assertEqual(json.loads(self.weir("explain", "7", "-o", "json").stdout), answer)
+
+    def test_describe(self):
+        now = int(time.time() * 1000)
+        job = workload("running", submitted_ms=now - 65000, gpus=["GPU-1", "GPU-2"], demo=True,
+                       tasks=[{"member": 0, "state": "running"}], spec={"command": ["sh", "-c", "x\ny\033"], "memory": "1Gi"})
+        self.start({client.ONE: always(200, job), ("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
+        text = self.weir("describe", "job", "7").stdout.decode()
+        self.assertIn("Id:               7\n", text)
+        self.assertRegex(text, r"\nSubmitted:        .* \(1m0[5-9]s ago\)\n")
+        self.assertIn("\nGpus:             GPU-1 GPU-2\n", text)
+        self.assertIn("\nTasks:\n  member:           0\n  state:            running\n", text)
+        self.assertIn("\n  command:          sh -c x\\ny?\n", text)
+        self.assertNotIn("Reason", text)
+        self.assertIn("Memory:           79.6 GiB\n", self.weir("describe", "gpu", "GPU-1").stdout.decode())
+        self.check(self.weir("describe", "events", "1"), 2, b"", b"weir: describe: events have no names\n")
+
+    def test_describe_of_what_waits_explains(self):
+        self.start({client.ONE: always(200, workload("queued")),
+                    client.EXPLAIN: always(200, {"reasons": [], "text": ["not enough free GPUs anywhere"]})})
+        self.assertIn(b"Explanation:\n  not enough free GPUs anywhere\n", self.weir("describe", "wl", "7").stdout)
+
+    def test_snapshot(self):
+        body = {"version": 1, "rest": "x" * 100000}
+        self.start({("GET", "/v1/snapshot"): always(200, body)})
+        self.assertEqual(json.loads(self.weir("snapshot").stdout), body)
+        path = os.path.join(self.data, "out.json")
+        self.check(self.weir("snapshot", "-o", path), 0)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(json.load(file), body)
+        self.server.stop()
+        self.assertEqual(self.weir("snapshot", "-o", path + "2").returncode, 3)
+        self.assertEqual([name for name in os.listdir(self.data) if "out.json" in name], ["out.json"])
+        result = self.weir("snapshot", "-o", "/no/such/dir/file")
+        self.assertEqual(result.returncode, 1)
+        self.assertRegex(result.stderr, rb"^weir: write '/no/such/dir/file': [^\n]*\n$")
+
+
+class Changing(Case):
+    def write(self, name, text):
+        path = os.path.join(self.data, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def test_apply_sends_all_at_once(self):
+        self.start({("POST", "/v1/apply"): always(200, {"dry_run": False, "items": [
+            {"kind": "Queue", "name": "q", "action": "created"}, {"kind": "Workload", "name": "w", "id": "3", "action": "created"}]})})
+        one, two = self.write("1.yaml", "a: 1\n"), self.write("2.yaml", "b: 2\n")
+        self.check(self.weir("apply", "-f", one, "--file", two, "-f", "-", data=b"c: 3"), 0,
+                   b"queue/q created\nworkload/3 created (w)\n")
+        request = self.server.requests[0]
+        self.assertEqual((request.body, request.headers["content-type"]), (b"a: 1\n---\nb: 2\n---\nc: 3\n", "application/yaml"))
+        self.check(self.weir("apply", "-f", one, "-o", "name"), 0, b"queue/q\nworkload/3\n")
+        self.assertEqual(len(json.loads(self.weir("apply", "-f", one, "-o", "json").stdout)), 2)
+        self.weir("apply", "-f", one, "--dry-run")
+        self.assertEqual(self.server.requests[-1].query, {"dryRun": "true"})
+
+    def test_apply_names_file_line_and_column(self):
+        self.start({("POST", "/v1/apply"): lambda r, a: a.error(400, "invalid", "'x' is not a quantity", field="spec.gpus",
+                                                                hint="write 2", line=6, column=8)})
+        one, two = self.write("1.yaml", "a: 1\nb: 2\n"), self.write("2.yaml", "a: 1\nb: 2\nspec:\n  gpus: x\n")
+        self.check(self.weir("apply", "-f", one, "-f", two), 2, b"",
+                   f"weir: {two}:3:8: spec.gpus: 'x' is not a quantity (write 2)\n".encode())
+
+    def test_apply_refuses_before_anything_is_sent(self):
+        self.start({})
+        good, bad = self.write("good.yaml", "a: 1\n"), self.write("bad.yaml", "a: 1\nb: [\n")
+        result = self.weir("apply", "-f", good, "-f", bad)
+        self.assertEqual(result.returncode, 2)
+        self.assertRegex(result.stderr.decode(), rf"^weir: {re.escape(bad)}:\d+:\d+: [^\n]*\n$")
+        missing = os.path.join(self.data, "none.yaml")
+        self.check(self.weir("apply", "-f", missing), 2, b"",
+                   f"weir: {missing}: it cannot be read: No such file or directory\n".encode())
+        self.check(self.weir("apply", "-f", self.write("empty.yaml", "# no\n---\n")), 2, b"",
+                   b"weir: apply: there is nothing to apply\n")
+        self.check(self.weir("apply"), 2, b"", b"weir: apply: -f is missing (for example weir apply -f queues.yaml)\n")
+        self.assertEqual(self.server.requests, [])
+
+    def test_delete(self):
+        self.start({("DELETE", "/v1/queues/q"): always(202, {}), client.CANCEL: always(202, {}),
+                    ("DELETE", "/v1/queues/full"): lambda r, a: a.error(409, "exists", "the queue 'full' is not empty")})
+        self.check(self.weir("delete", "queue", "q"), 0, b"queue/q deleted\n")
+        self.check(self.weir("delete", "wl", "7"), 0, b"workload/7 cancelled\n")
+        self.check(self.weir("delete", "queue", "full"), 1, b"", b"weir: the queue 'full' is not empty\n")
+        self.check(self.weir("delete", "gpu", "x"), 2, b"",
+                   b"weir: delete: a gpu cannot be deleted (queues and workloads can; see weir cordon)\n")
+
+    def test_phases(self):
+        routes = {("POST", f"/v1/{kind}/{phase}"): always(202, {}) for kind in ("nodes/a", "gpus/GPU-1", "gpus/odd")
+                  for phase in ("cordon", "uncordon")}
+        self.start({**routes, ("POST", "/v1/nodes/a/drain"): always(202, {})})
+        self.check(self.weir("cordon", "a", "GPU-1", "odd", "gpu/odd"), 0,
+                   b"node/a cordoned\ngpu/GPU-1 cordoned\ngpu/odd cordoned\ngpu/odd cordoned\n")
+        self.check(self.weir("uncordon", "node/a"), 0, b"node/a uncordoned\n")
+        self.check(self.weir("drain", "a"), 0, b"node/a draining\n")
+        self.check(self.weir("cordon", "b"), 1, b"", b"weir: there is no /v1/nodes/b/cordon\n")
+        self.assertEqual(self.weir("drain", "GPU-1").returncode, 2)
+
+    def test_over_tcp_with_a_token(self):
+        self.start({("GET", "/v1/workloads"): lambda r, a: a.send(200, {"items": [workload(
+            name=r.headers["authorization"], queue=r.headers["host"])]})})
+        tcp = self.forward()
+        env = self.env(WEIR_SERVER=f"http://127.0.0.1:{tcp}/", WEIR_TOKEN="t0ken")
+        got = json.loads(self.weir("ps", "-o", "json", env=env).stdout)[0]
+        self.assertEqual((got["name"], got["queue"]), ("Bearer t0ken", f"127.0.0.1:{tcp}"))
+        self.assertEqual(self.weir("ps", env=self.env(WEIR_SERVER="http://127.0.0.1:1")).returncode, 3)
+
+    def forward(self):
+        """The fake on a port of the loopback too."""
+        import socket
+        import threading
+        listener = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(listener.close)
+        threading.Thread(target=self.server.accept, args=(listener,), daemon=True).start()
+        return listener.getsockname()[1]
+
+    def test_long_path_of_the_socket(self):
+        deep = os.path.join(self.data, *["d" * 60] * 4)
+        os.makedirs(deep)
+        here = os.getcwd()
+        os.chdir(deep)
+        self.addCleanup(os.chdir, here)
+        server = FakeWeir(".", {client.SUBMIT: always(201, workload())})
+        self.addCleanup(server.stop)
+        self.check(self.weir("run", "-d", "true", env=self.env(WEIR_DATA=deep)), 0, b"7\n")
+
+
+class Tokens(Case):
+    def read(self):
+        with open(os.path.join(self.data, "tokens"), encoding="utf-8") as file:
+            return file.read()
+
+    def test_life_of_a_token(self):
+        result = self.weir("token", "create", "--role", "submit", "--user", "alice")
+        token = result.stdout.decode().strip()
+        self.assertRegex(token, "^[0-9a-f]{64}$")
+        self.assertEqual(self.read(), f"{token} submit alice\n")
+        self.assertEqual(os.stat(os.path.join(self.data, "tokens")).st_mode & 0o777, 0o600)
+        with open(os.path.join(self.data, "tokens"), "a", encoding="utf-8") as file:
+            file.write("# by hand\n\n0123456789abcdefg  read\tbob")
+        second = self.weir("token", "create", "-r", "admin", "-u", "alice").stdout.decode().strip()
+        self.assertEqual(self.read(), f"{token} submit alice\n# by hand\n\n0123456789abcdefg  read\tbob\n{second} admin alice\n")
+        listed = self.weir("token", "list").stdout.decode()
+        self.assertEqual(listed, f"TOKEN      ROLE    USER\n{token[:8]}…  submit  alice\n01234567…  read    bob\n"
+                                 f"{second[:8]}…  admin   alice\n")
+        self.check(self.weir("token", "revoke", token[:8]), 0, b"1 revoked\n")
+        self.check(self.weir("token", "revoke", "--user", "bob"), 0, b"1 revoked\n")
+        self.assertEqual(self.read(), f"# by hand\n\n{second} admin alice\n")
+        self.assertEqual(sorted(os.listdir(self.data)), ["tokens"])
+
+    def test_refusals(self):
+        for args, status, said in [
+            (["creat"], 2, b"weir: token: 'creat': it must be one of create|list|revoke (did you mean create?)\n"),
+            (["create", "-u", "a"], 2, b"weir: token create: --role and --user are needed "),
+            (["create", "-u", "a b", "-r", "read"], 2, b"weir: token create: --user 'a b' holds a blank\n"),
+            (["create", "-u", "a", "-r", "root"], 2, b"weir: token: --role 'root': it must be one of "),
+            (["revoke"], 2, b"weir: token revoke: which one? "),
+            (["revoke", "abc"], 2, b"weir: token revoke: give at least 8 characters of it\n"),
+            (["revoke", "abcdefgh"], 1, b"weir: token revoke: there is no such token\n"),
+            (["list", "x"], 2, b"weir: token list: 'x' is one word too many\n"),
+            (["list", "--data", "/no/such/dir"], 1, b"weir: open the data directory '/no/such/dir': "),
+        ]:
+            result = self.weir("token", *args)
+            self.assertEqual((result.returncode, result.stdout, result.stderr[:len(said)]), (status, b"", said))
+            self.assertEqual(result.stderr.count(b"\n"), 1)
+        self.assertEqual(os.listdir(self.data), [])
+        with open(os.path.join(self.data, "tokens"), "w", encoding="utf-8") as file:
+            file.write("# x\nshort read bob\n")
+        self.check(self.weir("token", "list"), 2, b"",
+                   b"weir: line 2 of the token file: not a token (a token is 16 to 256 letters, digits and - . _ ~ + / =)\n")
+
+    def test_many_at_once_lose_none(self):
+        processes = [self.popen("token", "create", "-r", "read", "-u", f"u{i}") for i in range(20)]
+        tokens = {process.communicate(timeout=60)[0].decode().strip() for process in processes}
+        self.assertEqual({line.split()[0] for line in self.read().splitlines()}, tokens)
+        self.assertEqual(len(tokens), 20)
+
+
+class Help(Case):
+    def commands(self):
+        text = self.weir("--help").stdout.decode()
+        return re.findall(r"(?m)^  ([a-z]+)  ", text.split("weir COMMAND --help")[0])
+
+    def test_every_command_helps(self):
+        commands = self.commands()
+        self.assertGreaterEqual(len(commands), 15)
+        for command in commands:
+            for args in ([command, "--help"], ["help", command], [command, "-h"]):
+                result = self.weir(*args)
+                self.assertEqual((result.returncode, result.stderr), (0, b""))
+                text = result.stdout.decode()
+                self.assertTrue(text.startswith(f"weir {command}: "))
+                self.assertIn(f"usage: weir {command} [OPTION]…", text)
+                self.assertRegex(text, rf"(?m)^Examples?:\n  .*weir {command}")
+                self.assertNotRegex(text, r"(?m) $")
+        self.check(self.weir("help", "rn"), 2, b"", b"weir: help: there is no command 'rn' (see weir --help)\n")
+        self.assertEqual(self.weir().returncode, 2)
+
+    def test_examples_are_understood(self):
+        """Each example is at least parsed: a wrong one would be refused with status 2."""
+        for command in self.commands():
+            if command in ("up", "help", "replay", "token", "apply"):
+                continue
+            text = self.weir(command, "--help").stdout.decode()
+            for example in re.findall(rf"(?m)^  (weir {command}.*)$", text.split("Options:")[0]):
+                result = subprocess.run(["sh", "-c", example.replace("weir", f'"{client.WEIR}"', 1)], stderr=subprocess.PIPE,
+                                        env=self.env(), stdout=subprocess.PIPE, cwd=self.data, check=False)
+                self.assertIn(result.returncode, (0, 3), (example, result.stderr))
+
+    def test_version(self):
+        text = self.weir("--version").stdout.decode()
+        self.assertRegex(text, r"^weir \d+\.\d+\.\d+( \([0-9a-f]+\))?\n")
+        for name in ("libuv ", "SQLite ", "libyaml ", "compiler "):
+            self.assertIn(name, text)
+        self.assertEqual(self.weir("version").stdout.decode(), text)
+
+    def test_man_pages(self):
+        self.check(self.weir("help", "--man", "all", self.data), 0)
+        pages = sorted(name for name in os.listdir(self.data) if name.endswith(".1"))
+        self.assertEqual(pages, sorted(["weir.1"] + [f"weir-{command}.1" for command in self.commands()]))
+        with open(os.path.join(self.data, "weir-run.1"), "rb") as file:
+            self.assertEqual(self.weir("help", "--man", "run").stdout, file.read())
+        if shutil.which("groff") is None:
+            self.skipTest("no groff to lint them")
+        for page in pages:
+            result = subprocess.run(["groff", "-man", "-Tutf8", "-Kutf8", "-ww", os.path.join(self.data, page)],
+                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, b""), page)
+            self.assertIn(b"EXIT STATUS", re.sub(rb"\x1b\[\d*m|.\x08", b"", result.stdout))
+
+    def complete(self, *words):
+        script = self.weir("help", "--completion", "bash").stdout.decode()
+        call = f"COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _weir; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        result = subprocess.run(["bash", "--norc", "-c", script + call], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                cwd=self.data, check=False)
+        self.assertEqual((result.returncode, result.stderr), (0, b""))
+        return result.stdout.decode().split()
+
+    def test_completion(self):
+        self.assertEqual(self.complete("weir", "ca"), ["cancel"])
+        self.assertEqual(self.complete("weir", "--data", "x", "ps", "--sta"), ["--state"])
+        self.assertEqual(self.complete("weir", "ps", "--state", "s"), ["starting", "stopping", "succeeded"])
+        self.assertEqual(self.complete("weir", "get", ""), ["workloads", "queues", "gpus", "nodes", "events"])
+        self.assertEqual(self.complete("weir", "get", "g"), ["gpus"])
+        self.assertIn("--gpus", self.complete("weir", "run", "-"))
+        os.mkdir(os.path.join(self.data, "folder"))
+        self.assertEqual(self.complete("weir", "run", "--cwd", "fo"), ["folder"])
+        self.assertEqual(self.complete("weir", "run", "--name", ""), [])
+        for command in self.commands():
+            self.assertIn("--help", self.complete("weir", command, "--h"))
+
+
+if __name__ == "__main__":
+    client.WEIR = sys.argv.pop(1)
+    unittest.main(verbosity=0)
