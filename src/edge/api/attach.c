@@ -426,6 +426,8 @@ static int read_list(const struct weir_api_call *call, struct attach *a, const c
     uint32_t member = a->only != WEIR_NONE ? a->only : 0;
     struct weir_str item;
 
+    if (text != NULL && text->len == 0)
+        return bad_list(name, *text, err);
     for (; text != NULL && weir_str_split(&rest, ',', &item); member++) {
         bool failed = false;
         struct cursor *c;
