@@ -43,7 +43,7 @@ SELF_TESTS = ["tools/check-layers", "tools/check-size", "tools/check-core-symbol
               "tools/dev/results.py"]
 # Places on somebody's machine. /home/user is the one that examples may use.
 MACHINE_PATH = re.compile(
-    rf"(?<![\w.~}}$-])(?:/(?:work|root|Users/\w+|home/(?!user\b)\w+)/[\w.]|{re.escape(str(ROOT))}\b)"
+    rf"(?<![\w.~}}$-])(?:/(?:work/|root/\.|Users/\w+/|home/(?!user\b)\w+/)[\w.]|{re.escape(str(ROOT))}\b)"
 )
 
 
