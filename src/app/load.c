@@ -377,6 +377,6 @@ int weir_server_first_run(struct weir_server *server, struct weir_err *err)
         server->store.rollback(server->store.ctx);
         return r;
     }
-    r = server->store.commit(server->store.ctx, err);
+    r = server->store.commit(server->store.ctx, true, err);
     return r < 0 ? r : weir_server_load(server, err);
 }

@@ -51,12 +51,13 @@ static int give_up(struct weir_server *server, int result, struct weir_err *err)
     return result;
 }
 
+/* Whoever waits for an answer gets one that a power cut does not take back. */
 static int commit(struct weir_server *server, struct weir_err *err)
 {
     if (!server->in_transaction)
         return 0;
     server->in_transaction = false;
-    return server->store.commit(server->store.ctx, err);
+    return server->store.commit(server->store.ctx, server->dones.n > 0, err);
 }
 
 /* Decides on `before`, makes the plan true in the edit, and writes it down. */

@@ -200,7 +200,7 @@ static void prune(struct up *up, struct weir_now now)
         r = store->prune(store->ctx, now.wall_ms - up->server.keep_ended_ms, last - KEEP_EVENTS,
                          PRUNE_AT_ONCE, remove_output, up, &err);
         if (r == 0)
-            r = store->commit(store->ctx, &err);
+            r = store->commit(store->ctx, false, &err);
         else
             store->rollback(store->ctx);
     }
@@ -226,6 +226,8 @@ static void on_look(uv_timer_t *timer)
     if (weir_server_wake(&up->server) <= now.wall_ms)
         up->server.dirty = true;
     tick(up);
+    if (up->server.store.sync(up->server.store.ctx, &err) < 0)
+        weir_log_warn("store.sync", "%s", err.text);
     weir_decision_log_flush(up->server.log);
     prune(up, now);
 }

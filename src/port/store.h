@@ -112,7 +112,10 @@ struct weir_store {
     uint64_t space;
 
     int (*begin)(void *ctx, struct weir_err *err);
-    int (*commit)(void *ctx, struct weir_err *err);
+    /* durable: it survives a power cut when this returns. Else it survives the end of the process
+     * (kill -9, a crash), and a power cut once `sync` or a durable commit came after it. */
+    int (*commit)(void *ctx, bool durable, struct weir_err *err);
+    int (*sync)(void *ctx, struct weir_err *err); /* does nothing when all is durable */
     void (*rollback)(void *ctx);
 
     /* A number never given before. Part of the transaction. */

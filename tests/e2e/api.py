@@ -151,6 +151,9 @@ def test_schemathesis(t):
     if not os.path.exists(program):
         raise Skip('schemathesis is not installed: ./dev check installs it')
     server = t.serve()
+    # TRACE is a method weir does not know: RFC 9110 has 501 for that, which schemathesis takes for a fault of the server.
+    with open(os.path.join(t.dir, 'schemathesis.toml'), 'w', encoding='utf-8') as file:
+        file.write('[phases.coverage]\nunexpected-methods = ["GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"]\n')
     done = subprocess.run(
         [program, 'run', server.url() + '/v1/openapi.json', '--header', f'Authorization: Bearer {server.token()}',
          '--checks', 'not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance',

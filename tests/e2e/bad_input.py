@@ -12,7 +12,7 @@ FLAGS = [
     (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),
     (['run', '--time', 'soon', '--', 'true'], 2, ['soon', '1h30m']),
     (['run', '--priority', 'high', '--', 'true'], 2, ['high']),
-    (['run', '--queue', 'defualt', '--', 'true'], 2, ['defualt', 'default']),
+    (['run', '--queue', 'defualt', '--', 'true'], 1, ['defualt', 'default']),
     (['run', '--memory', '20GiB', '--', 'true'], 2, ['20GiB', '20Gi']),
     (['run', '--env', 'NOEQUALS', '--', 'true'], 2, ['NOEQUALS']),
     (['run', '--checkpoint-signal', 'USR9', '--', 'true'], 2, ['USR9']),
@@ -20,7 +20,7 @@ FLAGS = [
     (['run', '--array', '2', '--members', '2', '--', 'true'], 2, ['array']),
     (['run', '--class', 'bach', '--', 'true'], 2, ['bach', 'batch']),
     (['run', '--name', 'Not A Name', '--', 'true'], 2, ['Not A Name']),
-    (['run'], 2, ['command']),
+    (['run'], 2, ['COMMAND']),
     (['rnu', '--', 'true'], 2, ['rnu', 'run']),
     (['get', 'gpuss'], 2, ['gpuss', 'gpus']),
     (['get', 'queue', 'defalt'], 1, ['defalt', 'default']),
@@ -28,8 +28,8 @@ FLAGS = [
     (['cancel', '99999'], 1, ['99999']),
     (['explain', 'no-such-name'], 1, ['no-such-name']),
     (['cordon', 'sim-9'], 1, ['sim-9']),
-    (['apply', '-f', '/no/such/file'], 3, ['/no/such/file']),
-    (['up', '--simulate', '8xH1OO'], 2, ['H1OO', 'H100']),
+    (['apply', '-f', '/no/such/file'], 2, ['/no/such/file']),
+    (['up', '--data', 'DIR', '--simulate', '8xH1OO'], 1, ['H1OO', 'h100']),
 ]
 
 QUEUE = 'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: NAME}\nspec: {guaranteed: {gpu: 1}}\n'
@@ -62,6 +62,7 @@ def one_line(done):
 def test_flags_and_names(t):
     server = t.serve()
     for args, status, words in FLAGS:
+        args = [os.path.join(t.dir, 'other') if word == 'DIR' else word for word in args]
         done = server.cli(*args, check=None)
         assert done.returncode == status, (args, done.returncode, done.stderr)
         text = one_line(done)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real NVML clients on the simulated driver: nvidia-ml-py, gpustat and nvitop show the fleet and its processes.
 
-nvml_clients.py BUILD SIM_FLEET"""
+nvml_clients.py SIM_FLEET"""
 import json
 import os
 import subprocess
@@ -130,8 +130,8 @@ class Clients(unittest.TestCase):
 
 
 def main():
-    Clients.venv = client_venv.find(sys.argv[1])
-    Clients.sim_fleet = sys.argv[2]
+    Clients.venv = client_venv.find()
+    Clients.sim_fleet = sys.argv[1]
     unittest.main(argv=sys.argv[:1], verbosity=2)
 
 

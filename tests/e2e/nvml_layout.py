@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Our declarations of NVML against NVIDIA's own header (PyPI: nvidia-nvml-dev; it is not copied here).
 
-nvml_layout.py BUILD LIBNVIDIA_ML
+nvml_layout.py LIBNVIDIA_ML
 
 Layouts and numbers are compared by the compiler; then every function that the simulated library exports must be one that
 the header declares."""
@@ -55,12 +55,12 @@ def check_symbols(header, library):
 
 
 def main():
-    venv = client_venv.find(sys.argv[1])
+    venv = client_venv.find()
     headers = sorted(venv.glob("lib/python*/site-packages/nvidia/**/nvml.h"))
     if not headers:
         sys.exit(f"nvml_layout.py: no nvml.h below {venv}")
     check_layout(headers[-1])
-    print(f"layouts agree, {check_symbols(headers[-1], sys.argv[2])} symbols")
+    print(f"layouts agree, {check_symbols(headers[-1], sys.argv[1])} symbols")
 
 
 if __name__ == "__main__":

@@ -577,7 +577,7 @@ void api_tick(struct api_fixture *f)
     f->dones = (struct api_dones){0};
     f->fail = 0;
     if (f->in_transaction)
-        must(f->store.commit(f->store.ctx, NULL) == 0, "commit");
+        must(f->store.commit(f->store.ctx, true, NULL) == 0, "commit");
     f->in_transaction = false;
     weir_world_unref(f->plan_world);
     weir_world_unref(f->world);
@@ -678,7 +678,7 @@ void api_fixture_init(struct api_fixture *f, const char *host)
                                       .version_text = "weir with tests inside",
                                       .uid = getuid(),
                                       .gid = getgid()};
-    must(f->store.commit(f->store.ctx, &err) == 0, err.text);
+    must(f->store.commit(f->store.ctx, true, &err) == 0, err.text);
     f->in_transaction = false;
     must(weir_api_create(&f->loop, &config, &f->service, &f->api, &err) == 0, err.text);
     must(weir_api_listen_unix(f->api, f->socket, &err) == 0, err.text);

@@ -130,7 +130,7 @@ static int explain_evicting(struct weir_explainer *x, const struct weir_candidat
     return add_verdict(x, c, verdict);
 }
 
-/* The rest of a gang whose minimum has just been started: its turn comes in the next decision. */
+/* The rest of a gang of which enough has just been started: its turn comes in the next decision. */
 static int explain_rest(struct weir_explainer *x, const struct weir_candidate *c)
 {
     struct weir_verdict verdict = {.unblock_subject = WEIR_NONE, .unblock_resource = WEIR_NONE};
@@ -172,10 +172,10 @@ static int explain_candidate(struct weir_explainer *x, const struct weir_candida
         return 0;
     if (c->n_promised > 0)
         return explain_evicting(x, c);
+    if (c->code == WEIR_REASON_ALL_RUNNING)
+        return explain_rest(x, c);
     if (c->code != WEIR_REASON_NONE)
         return explain_idle(x, c, NULL);
-    if (x->line->wants[c->want].is_gang && c->n_placed > 0)
-        return explain_rest(x, c);
     return explain_want(x, c);
 }
 

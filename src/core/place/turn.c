@@ -163,6 +163,22 @@ static struct weir_set set_of(const struct turn *turn, uint32_t want)
     };
 }
 
+static int place_task(struct turn *turn, uint32_t task, uint32_t want, enum outcome *ret_outcome)
+{
+    struct weir_member member = member_of(turn, task);
+    struct weir_set set = set_of(turn, want);
+
+    set.members = &member;
+    set.n_members = 1;
+    return try_set(turn, want, &set, ret_outcome);
+}
+
+/* The first of the rest of a gang fixes the domain for the others; they come next time. */
+static bool fixes_domain(const struct weir_want *want)
+{
+    return want->topology.required < WEIR_TOPOLOGY_LEVELS && want->scope.level == WEIR_NONE;
+}
+
 /* Task by task, as many as fit. Of a role that found no room no further task is tried. */
 static int place_each(struct turn *turn)
 {
@@ -172,22 +188,19 @@ static int place_each(struct turn *turn)
     const struct weir_task *task;
 
     for (uint32_t at = turn->job->first_task; at != WEIR_NONE; at = task->next_in_workload) {
-        struct weir_member member;
-        struct weir_set set;
         enum outcome outcome;
         uint32_t want;
 
         task = weir_world_task(world, at);
         if (task->role == full_role || !is_ready(turn, task))
             continue;
-        if (weir_line_want_of_task(turn->line, turn->candidate->workload, task->role, &want) < 0)
+        if (weir_line_want_of_task(turn->line, turn->candidate->workload, task->role, &want) < 0 ||
+            place_task(turn, at, want, &outcome) < 0)
             return WEIR_E_NO_MEMORY;
-        member = member_of(turn, at);
-        set = set_of(turn, want);
-        set.members = &member;
-        set.n_members = 1;
-        if (try_set(turn, want, &set, &outcome) < 0)
-            return WEIR_E_NO_MEMORY;
+        if (outcome != OUTCOME_NOTHING && fixes_domain(&turn->line->wants[want])) {
+            turn->candidate->code = WEIR_REASON_ALL_RUNNING;
+            return 0;
+        }
         if (outcome != OUTCOME_NOTHING)
             continue;
         full_role = task->role;
@@ -244,6 +257,8 @@ static int place_gang(struct turn *turn)
     if (list_members(turn, want, &set) < 0 ||
         try_set(turn, turn->candidate->want, &set, &outcome) < 0)
         return WEIR_E_NO_MEMORY;
+    if (outcome == OUTCOME_STARTED)
+        turn->candidate->code = WEIR_REASON_ALL_RUNNING;
     return 0;
 }
 

@@ -428,7 +428,7 @@ static int read_list(const struct weir_api_call *call, struct attach *a, const c
 
     if (text != NULL && text->len == 0)
         return bad_list(name, *text, err);
-    for (; rest.len > 0 && weir_str_split(&rest, ',', &item); member++) {
+    for (; text != NULL && weir_str_split(&rest, ',', &item); member++) {
         bool failed = false;
         struct cursor *c;
         uint64_t value;

@@ -78,6 +78,7 @@ static int parse_line(struct weir_str line, struct weir_token *ret_token, struct
 {
     struct weir_token token = {.role = WEIR_ROLE_READ};
     struct weir_str role;
+    struct weir_str rest;
     size_t at = 0;
 
     token.token = next_word(line, &at);
@@ -96,10 +97,11 @@ static int parse_line(struct weir_str line, struct weir_token *ret_token, struct
         weir_error_hint(err, "a line is TOKEN ROLE USER");
         return at_column(err, at - token.user.len);
     }
-    if (next_word(line, &at).len > 0) {
+    rest = next_word(line, &at);
+    if (rest.len > 0) {
         weir_error(err, WEIR_E_INVALID, "something follows the user name");
         weir_error_hint(err, "a line is TOKEN ROLE USER");
-        return at_column(err, at - 1);
+        return at_column(err, at - rest.len);
     }
     *ret_token = token;
     return 0;

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -78,18 +79,53 @@ bool weir_proc_read(pid_t pid, struct weir_proc *ret_proc)
     return read_head(path, line, sizeof(line)) && weir_proc_parse(line, ret_proc);
 }
 
-bool weir_proc_next(DIR *proc_dir, struct weir_proc *ret_proc)
+void weir_proc_walk_init(struct weir_proc_walk *walk)
 {
-    struct dirent *entry;
+    walk->fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    walk->at = 0;
+    walk->n = 0;
+}
 
-    while ((entry = readdir(proc_dir)) != NULL) {
-        pid_t pid = 0;
+void weir_proc_walk_finish(struct weir_proc_walk *walk)
+{
+    if (walk->fd >= 0)
+        close(walk->fd);
+    walk->fd = -1;
+}
 
-        for (const char *at = entry->d_name; isdigit((unsigned char)*at); at++)
-            pid = pid * 10 + (*at - '0');
-        if (pid > 0 && weir_proc_read(pid, ret_proc))
-            return true;
+/* The few entries of one small read, then the next; 0 at the end. */
+static pid_t next_pid(struct weir_proc_walk *walk)
+{
+    for (;;) {
+        const struct dirent64 *entry;
+        const char *name;
+        pid_t pid;
+
+        if (walk->at >= walk->n) {
+            ssize_t n =
+                walk->fd < 0 ? 0 : getdents64(walk->fd, walk->entries.bytes, sizeof(walk->entries));
+
+            if (n <= 0)
+                return 0;
+            walk->n = (unsigned)n;
+            walk->at = 0;
+        }
+        entry = (const struct dirent64 *)(const void *)(walk->entries.bytes + walk->at);
+        walk->at += entry->d_reclen;
+        name = entry->d_name;
+        pid = (pid_t)next_number(&name);
+        if (pid > 0)
+            return pid;
     }
+}
+
+bool weir_proc_walk_next(struct weir_proc_walk *walk, struct weir_proc *ret_proc)
+{
+    pid_t pid;
+
+    while ((pid = next_pid(walk)) > 0)
+        if (weir_proc_read(pid, ret_proc))
+            return true;
     return false;
 }
 
@@ -180,14 +216,13 @@ static void signal_member(const struct weir_proc *proc, pid_t own_group, const i
 static unsigned signal_pass(pid_t root, const int *signals, unsigned n_signals,
                             struct pids *members, struct weir_proc_tree *tree)
 {
-    DIR *proc_dir = opendir("/proc");
     pid_t own_group = getpgrp();
+    struct weir_proc_walk walk;
     struct weir_proc proc;
     unsigned n_new = 0;
 
-    if (proc_dir == NULL)
-        return 0;
-    while (weir_proc_next(proc_dir, &proc)) {
+    weir_proc_walk_init(&walk);
+    while (weir_proc_walk_next(&walk, &proc)) {
         if (proc.pid == root || (proc.ppid != root && !has_pid(members, proc.ppid)))
             continue;
         if (has_pid(members, proc.pid))
@@ -197,7 +232,7 @@ static unsigned signal_pass(pid_t root, const int *signals, unsigned n_signals,
         if (!weir_proc_is_dead(&proc))
             signal_member(&proc, own_group, signals, n_signals, tree);
     }
-    closedir(proc_dir);
+    weir_proc_walk_finish(&walk);
     return n_new;
 }
 

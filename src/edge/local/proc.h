@@ -2,7 +2,6 @@
 #ifndef WEIR_EDGE_LOCAL_PROC_H
 #define WEIR_EDGE_LOCAL_PROC_H
 
-#include <dirent.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -24,8 +23,22 @@ bool weir_proc_read(pid_t pid, struct weir_proc *ret_proc);
 /* For unit tests: one line as /proc/PID/stat gives it. False when it is not one. */
 bool weir_proc_parse(const char *line, struct weir_proc *ret_proc);
 
-/* The next process of an open /proc, in the order of pids; false at the end. */
-bool weir_proc_next(DIR *proc_dir, struct weir_proc *ret_proc);
+/* A walk over all processes by rising pid. Each step looks anew: a process that was forked during
+ * the walk is met, unless pids have just wrapped around. So who forks and exits cannot slip away
+ * from a walk that kills, as it could from a list that was read in one go. */
+struct weir_proc_walk {
+    int fd; /* -1: there is no /proc, the walk is empty */
+    unsigned at;
+    unsigned n;
+    union {
+        char bytes[128];
+        uint64_t alignment;
+    } entries;
+};
+
+void weir_proc_walk_init(struct weir_proc_walk *walk);
+bool weir_proc_walk_next(struct weir_proc_walk *walk, struct weir_proc *ret_proc);
+void weir_proc_walk_finish(struct weir_proc_walk *walk);
 
 /* True when the environment that the process was started with holds exactly this entry
  * ("NAME=value"). False also where it cannot be read (other user, kernel thread). */

@@ -6,7 +6,6 @@
 #include "edge/local/cgroup.h"
 #include "edge/local/proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -83,29 +82,43 @@ static unsigned sweep_cgroup(const struct weir_sweep_target *target)
     return n_left;
 }
 
-int weir_sweep(const struct weir_sweep_target *targets, size_t n, unsigned *ret_n,
-               struct weir_err *err)
+/* Kills what belongs to one of the targets; how many there were. */
+static unsigned sweep_processes(const struct weir_sweep_target *targets, size_t n,
+                                const uint8_t boot_id[16])
 {
-    DIR *proc_dir = opendir("/proc");
-    uint8_t boot_id[16];
+    struct weir_proc_walk walk;
     struct weir_proc proc;
-    unsigned n_left = 0;
+    unsigned n_found = 0;
 
-    weir_clock_boot_id(boot_id);
-    if (proc_dir == NULL)
-        return weir_error(err, WEIR_E_UNSUPPORTED, "cannot list /proc: %s", strerror(errno));
-    while (weir_proc_next(proc_dir, &proc)) {
+    weir_proc_walk_init(&walk);
+    while (weir_proc_walk_next(&walk, &proc)) {
         if (weir_proc_is_dead(&proc) || proc.pid == getpid())
             continue;
         for (size_t i = 0; i < n; i++) {
             if (!is_of_boot(&targets[i], boot_id) || !belongs_to(&proc, &targets[i]))
                 continue;
             kill(proc.pid, SIGKILL);
-            n_left++;
+            n_found++;
             break;
         }
     }
-    closedir(proc_dir);
+    weir_proc_walk_finish(&walk);
+    return n_found;
+}
+
+int weir_sweep(const struct weir_sweep_target *targets, size_t n, unsigned *ret_n,
+               struct weir_err *err)
+{
+    uint8_t boot_id[16];
+    unsigned n_left;
+
+    if (access("/proc/self/stat", R_OK) != 0)
+        return weir_error(err, WEIR_E_UNSUPPORTED, "cannot read /proc: %s", strerror(errno));
+    weir_clock_boot_id(boot_id);
+    n_left = sweep_processes(targets, n, boot_id);
+    /* Nothing is believed only when it was seen twice: pids may have wrapped around. */
+    if (n_left == 0)
+        n_left = sweep_processes(targets, n, boot_id);
     for (size_t i = 0; i < n; i++)
         if (is_of_boot(&targets[i], boot_id))
             n_left += sweep_cgroup(&targets[i]);

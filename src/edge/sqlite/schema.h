@@ -36,7 +36,7 @@ static const char *const weir_sqlite_steps[] = {
     "CREATE TABLE cordons(kind INTEGER NOT NULL, name TEXT NOT NULL, phase INTEGER NOT NULL, cause "
     "TEXT NOT NULL,"
     "  PRIMARY KEY(kind, name)) STRICT, WITHOUT ROWID;"
-    "CREATE TABLE events(seq INTEGER PRIMARY KEY AUTOINCREMENT, wall_ms INTEGER NOT NULL, mono_ms "
+    "CREATE TABLE events(seq INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL, mono_ms "
     "INTEGER NOT NULL,"
     "  boot BLOB NOT NULL, actor TEXT NOT NULL, kind TEXT NOT NULL, cause TEXT NOT NULL, subject "
     "TEXT NOT NULL,"

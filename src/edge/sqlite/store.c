@@ -46,7 +46,7 @@ enum statement {
     "exit_status, cancelled, n_failures, gpus, node, submitted_ms, started_ms, ended_ms, "         \
     "not_before_ms"
 #define TASK_COLUMNS                                                                               \
-    "number, member, state, attempt, stop_cause, end, cause, exit_status, n_failures, serial, " \
+    "number, member, state, attempt, stop_cause, end, cause, exit_status, n_failures, serial, "    \
     "nonce, slot, node, grants, "                                                                  \
     "started_ms, started_mono_ms, ended_ms, not_before_ms"
 #define EVENT_COLUMNS "wall_ms, mono_ms, boot, actor, kind, cause, subject, before, after"
@@ -98,6 +98,7 @@ static const char *const sql[STATEMENT_MAX] = {
 struct weir_sqlite {
     sqlite3 *db;
     sqlite3_stmt *statements[STATEMENT_MAX];
+    bool unsynced; /* something was committed that a power cut would take back */
 };
 
 /* ---- errors, statements ---- */
@@ -196,13 +197,35 @@ static void store_rollback(void *ctx)
         run_simple(store, ROLLBACK, NULL, "roll back");
 }
 
-static int store_commit(void *ctx, struct weir_err *err)
+/* SQLite runs with synchronous=NORMAL: a commit is in the log file, not yet forced to the disk.
+ * This forces it, as synchronous=FULL would at every commit. */
+static int store_sync(void *ctx, struct weir_err *err)
 {
-    int r = run_simple(ctx, COMMIT, err, "write to the store");
+    struct weir_sqlite *store = ctx;
+    sqlite3_file *log = NULL;
 
-    if (r < 0)
+    if (!store->unsynced)
+        return 0;
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
+        log == NULL || log->pMethods == NULL)
+        return weir_error(err, WEIR_E_IO, "write to the store: it has no log");
+    if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY) != SQLITE_OK)
+        return weir_error(err, WEIR_E_IO, "write to the store: the disk refuses");
+    store->unsynced = false;
+    return 0;
+}
+
+static int store_commit(void *ctx, bool durable, struct weir_err *err)
+{
+    struct weir_sqlite *store = ctx;
+    int r = run_simple(store, COMMIT, err, "write to the store");
+
+    if (r < 0) {
         store_rollback(ctx);
-    return r;
+        return r;
+    }
+    store->unsynced = true;
+    return durable ? store_sync(store, err) : 0;
 }
 
 /* ---- writing ---- */
@@ -802,7 +825,7 @@ static int check_health(struct weir_sqlite *store, struct weir_err *err)
 static int prepare(struct weir_sqlite *store, struct weir_err *err)
 {
     int r = exec(store,
-                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON;"
+                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
                  "PRAGMA cache_size = -2048; PRAGMA wal_autocheckpoint = 1000;"
                  "PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY",
                  err, "open the store");
@@ -823,6 +846,7 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .space = space,
         .begin = store_begin,
         .commit = store_commit,
+        .sync = store_sync,
         .rollback = store_rollback,
         .next_number = store_next_number,
         .put_queue = store_put_queue,
@@ -881,6 +905,7 @@ struct weir_sqlite *weir_sqlite_close(struct weir_sqlite *store)
         return NULL;
     for (int i = 0; i < STATEMENT_MAX; i++)
         sqlite3_finalize(store->statements[i]);
+    store_sync(store, NULL);
     sqlite3_close(store->db);
     return weir_mem_free(store);
 }

@@ -1,4 +1,4 @@
-/* edge/sqlite/store.h — the store in one SQLite file: WAL, synchronous=FULL, STRICT tables, forward
+/* edge/sqlite/store.h — the store in one SQLite file: WAL, STRICT tables, forward
  * migrations.
  *
  * One connection, one thread. */

@@ -180,7 +180,7 @@ static void check_racks(const struct weir_world *world)
             const struct weir_task *task = weir_world_task(world, at);
             uint32_t own;
 
-            if (!weir_task_state_holds(task->state))
+            if (task->state != WEIR_TASK_STARTING && task->state != WEIR_TASK_RUNNING)
                 continue;
             own = weir_world_node(world, task->node)->topology[WEIR_TOPOLOGY_RACK];
             assert_true(own != WEIR_NONE);

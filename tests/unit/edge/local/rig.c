@@ -105,12 +105,12 @@ int rig_setup(void **state)
 /* Processes that work in the rig's directory (launcher and shims), each sent the signal. */
 static unsigned signal_workers(const struct rig *rig, int signal)
 {
-    DIR *proc_dir = opendir("/proc");
+    struct weir_proc_walk walk;
     struct weir_proc proc;
     unsigned n = 0;
 
-    assert_non_null(proc_dir);
-    while (weir_proc_next(proc_dir, &proc)) {
+    weir_proc_walk_init(&walk);
+    while (weir_proc_walk_next(&walk, &proc)) {
         char path[64];
         char cwd[PATH_MAX];
         ssize_t n_cwd;
@@ -123,7 +123,7 @@ static unsigned signal_workers(const struct rig *rig, int signal)
         if (strcmp(cwd, rig->dir) == 0 && kill(proc.pid, signal) == 0)
             n++;
     }
-    closedir(proc_dir);
+    weir_proc_walk_finish(&walk);
     return n;
 }
 
@@ -277,13 +277,13 @@ void rig_command(struct rig *rig, const struct rig_job *job, int op, int signal,
 
 unsigned rig_count_marked(const struct rig_job *job)
 {
-    DIR *proc_dir = opendir("/proc");
+    struct weir_proc_walk walk;
     struct weir_proc proc;
     unsigned n = 0;
 
-    assert_non_null(proc_dir);
-    while (weir_proc_next(proc_dir, &proc))
+    weir_proc_walk_init(&walk);
+    while (weir_proc_walk_next(&walk, &proc))
         n += !weir_proc_is_dead(&proc) && weir_proc_has_environment(proc.pid, job->marker);
-    closedir(proc_dir);
+    weir_proc_walk_finish(&walk);
     return n;
 }

@@ -1,0 +1,448 @@
+/* Queues, GPUs, nodes, apply, metrics, snapshot, and what the server says of itself. */
+#include "../../support.h"
+
+#include "api_fixture.h"
+#include "edge/api/impl.h"
+#include "fmt/prom.h"
+#include "fmt/schema.h"
+
+#include <fcntl.h>
+
+static struct api_fixture f;
+
+static int set_up(void **state)
+{
+    (void)state;
+    api_fixture_init(&f, NULL);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    api_fixture_finish(&f);
+    return 0;
+}
+
+static void get(const char *target, int status, struct api_answer *ret_answer)
+{
+    api_ask(&f, "GET", target, NULL, NULL, ret_answer);
+    if (ret_answer->status != status)
+        fail_msg("%s: %d: %s", target, ret_answer->status, weir_buf_cstr(&ret_answer->body));
+}
+
+static void assert_get(const char *target, const char *path, const char *expected)
+{
+    struct api_answer answer;
+
+    get(target, 200, &answer);
+    if (strcmp(api_text(&answer, path), expected) != 0)
+        fail_msg("%s: %s is '%s', not '%s'", target, path, api_text(&answer, path), expected);
+    api_answer_finish(&answer);
+}
+
+static void post(const char *method, const char *target, int status, const char *asked)
+{
+    struct api_answer answer;
+
+    f.asked[0] = '\0';
+    api_ask(&f, method, target, NULL, NULL, &answer);
+    assert_int_equal(answer.status, status);
+    assert_string_equal(f.asked, asked);
+    api_answer_finish(&answer);
+}
+
+static void test_queues(void **state)
+{
+    struct api_answer answer;
+    uint64_t running;
+
+    (void)state;
+    running = api_add(&f, "a", "research", 1, false);
+    api_add(&f, "b", "research", 2, false);
+    api_start(&f, running, 0, 0);
+    api_tick(&f);
+    get("/v1/queues", 200, &answer);
+    assert_string_equal(api_text(&answer, "items[0].name"), "default");
+    assert_string_equal(api_text(&answer, "items[0].limit.gpu"), ""); /* none */
+    assert_string_equal(api_text(&answer, "items[1].name"), "research");
+    assert_string_equal(api_text(&answer, "items[1].guaranteed.gpu"), "1");
+    assert_string_equal(api_text(&answer, "items[1].limit.gpu"), "2");
+    assert_string_equal(api_text(&answer, "items[1].held.gpu"), "1");
+    assert_string_equal(api_text(&answer, "items[1].wanted.gpu"), "2");
+    assert_string_equal(api_text(&answer, "items[1].waiting"), "1");
+    assert_string_equal(api_text(&answer, "next"), "");
+    api_answer_finish(&answer);
+    assert_get("/v1/queues?limit=1", "next", "default");
+    assert_get("/v1/queues?limit=1&after=default", "items[0].name", "research");
+    assert_get("/v1/queues/research", "waiting", "1");
+    get("/v1/queues/reserch", 404, &answer);
+    assert_string_equal(api_text(&answer, "error.hint"), "did you mean 'research'?");
+    api_answer_finish(&answer);
+    post("DELETE", "/v1/queues/research", 202, "delete research");
+    f.refuse = WEIR_E_EXISTS;
+    post("DELETE", "/v1/queues/research", 409, "delete research");
+}
+
+static void test_gpus(void **state)
+{
+    struct api_answer answer;
+    uint64_t number;
+
+    (void)state;
+    number = api_add(&f, "train", "default", 1, false);
+    api_start(&f, number, 0, 1);
+    api_tick(&f);
+    get("/v1/gpus", 200, &answer);
+    assert_string_equal(api_text(&answer, "items[0].key"), "GPU-0");
+    assert_string_equal(api_text(&answer, "items[0].state"), "free");
+    assert_string_equal(api_text(&answer, "items[0].class"), "h100-sxm");
+    assert_string_equal(api_text(&answer, "items[0].memory_bytes"), "85899345920");
+    assert_string_equal(api_text(&answer, "items[1].state"), "in-use");
+    assert_string_equal(api_text(&answer, "items[1].holders[0].id"), "1");
+    assert_string_equal(api_text(&answer, "items[1].holders[0].name"), "train");
+    assert_string_equal(api_text(&answer, "items[1].holders[0].gpus"), "1");
+    assert_string_equal(api_text(&answer, "items[2].node"), "beta");
+    api_answer_finish(&answer);
+    assert_get("/v1/gpus/GPU-2", "model", "NVIDIA H100 80GB HBM3");
+    assert_get("/v1/gpus?limit=2", "next", "GPU-1");
+    get("/v1/gpus/GPU-9", 404, &answer);
+    api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-0/cordon", 202, "phase gpu GPU-0 cordoned");
+    post("POST", "/v1/gpus/GPU-0/uncordon", 202, "phase gpu GPU-0 ready");
+}
+
+static void test_gpu_states(void **state)
+{
+    static const struct {
+        enum weir_device_health health;
+        uint32_t cordoned;
+        uint32_t n_foreign;
+        enum weir_node_phase phase;
+        const char *state;
+    } cases[] = {
+        {WEIR_DEVICE_HEALTHY, 0, 0, WEIR_NODE_READY, "free"},
+        {WEIR_DEVICE_HEALTHY, 1, 0, WEIR_NODE_READY, "cordoned"},
+        {WEIR_DEVICE_HEALTHY, 0, 0, WEIR_NODE_DRAINING, "cordoned"},
+        {WEIR_DEVICE_HEALTHY, 0, 2, WEIR_NODE_READY, "foreign"},
+        {WEIR_DEVICE_SUSPECT, 1, 2, WEIR_NODE_READY, "suspect"},
+        {WEIR_DEVICE_UNHEALTHY, 0, 0, WEIR_NODE_READY, "unhealthy"},
+        {WEIR_DEVICE_LOST, 0, 0, WEIR_NODE_READY, "lost"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct weir_device *device = weir_edit_device(f.edit, f.gpus[0]);
+
+        device->health = cases[i].health;
+        device->cordoned = cases[i].cordoned;
+        device->n_foreign = cases[i].n_foreign;
+        weir_edit_node(f.edit, f.nodes[0])->phase = cases[i].phase;
+        api_tick(&f);
+        assert_get("/v1/gpus/GPU-0", "state", cases[i].state);
+    }
+}
+
+static void test_nodes(void **state)
+{
+    struct api_answer answer;
+
+    (void)state;
+    get("/v1/nodes", 200, &answer);
+    assert_string_equal(api_text(&answer, "items[0].name"), "alpha");
+    assert_string_equal(api_text(&answer, "items[0].phase"), "ready");
+    assert_string_equal(api_text(&answer, "items[0].gpus"), "2");
+    assert_string_equal(api_text(&answer, "items[0].capacity.cpu"), "8.5");
+    assert_string_equal(api_text(&answer, "items[0].capacity.memory"), "68719476736");
+    assert_string_equal(api_text(&answer, "items[1].cause"), "null");
+    api_answer_finish(&answer);
+    assert_get("/v1/nodes/beta", "gpus", "1");
+    post("POST", "/v1/nodes/beta/drain", 202, "phase node beta draining");
+    post("POST", "/v1/nodes/beta/cordon", 202, "phase node beta cordoned");
+    post("POST", "/v1/nodes/beta/uncordon", 202, "phase node beta ready");
+}
+
+static void test_apply(void **state)
+{
+    static const char yaml[] = "# a team\nkind: Queue\nmetadata: {name: a}\n---\n---\n"
+                               "kind: Workload\nmetadata: {name: b}\n---\n"
+                               "kind: Queue\nmetadata: {name: c}\n";
+    static const char json[] = "[{\"kind\":\"Queue\",\"metadata\":{\"name\":\"a\"}}]";
+    struct api_answer answer;
+
+    (void)state;
+    api_ask(&f, "POST", "/v1/apply", "Content-Type: application/yaml\r\n", yaml, &answer);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(f.asked, "apply 3");
+    assert_string_equal(api_text(&answer, "items[0].kind"), "Queue");
+    assert_string_equal(api_text(&answer, "items[0].action"), "created");
+    assert_string_equal(api_text(&answer, "items[0].id"), "");
+    assert_string_equal(api_text(&answer, "items[1].name"), "b");
+    assert_string_equal(api_text(&answer, "items[1].id"), "8");
+    assert_string_equal(api_text(&answer, "items[1].action"), "configured");
+    assert_string_equal(api_text(&answer, "items[2].action"), "unchanged");
+    api_answer_finish(&answer);
+    api_ask(&f, "POST", "/v1/apply?dryRun=true", "Content-Type: application/json\r\n", json,
+            &answer);
+    assert_int_equal(answer.status, 200);
+    assert_string_equal(f.asked, "apply 1 dry");
+    assert_string_equal(api_text(&answer, "dry_run"), "true");
+    api_answer_finish(&answer);
+    api_ask(&f, "POST", "/v1/apply", "Content-Type: application/yaml\r\n",
+            "kind: Queue\nmetadata: {name: a}\n---\nkind: Queue\n", &answer);
+    assert_int_equal(answer.status, 400);
+    assert_string_equal(api_text(&answer, "error.line"), "4");
+    api_answer_finish(&answer);
+}
+
+static void test_about(void **state)
+{
+    struct api_answer answer;
+
+    (void)state;
+    get("/", 200, &answer);
+    assert_non_null(strstr(weir_buf_cstr(&answer.body), "/v1/openapi.json"));
+    api_answer_finish(&answer);
+    assert_get("/v1/version", "version", WEIR_VERSION);
+    assert_get("/v1/version", "inside", "weir with tests inside");
+    assert_get("/v1/openapi.json", "openapi", "3.1.0");
+}
+
+/* ---- metrics ---- */
+
+static double sample(const struct api_answer *answer, const char *name, const char *a,
+                     const char *b)
+{
+    struct weir_prom_reader reader;
+    struct weir_prom_sample found;
+    struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_err err = WEIR_ERR_INIT;
+    double value = -1;
+    int r;
+
+    weir_prom_reader_init(&reader, weir_buf_view(&answer->body));
+    while ((r = weir_prom_next(&reader, &arena, &found, &err)) > 0) {
+        bool fits = weir_str_eq_c(found.name, name);
+
+        for (size_t i = 0; i < found.n_labels; i++)
+            fits = fits && ((a != NULL && weir_str_eq_c(found.labels[i].value, a)) ||
+                            (b != NULL && weir_str_eq_c(found.labels[i].value, b)));
+        if (fits)
+            value = found.value;
+    }
+    if (r < 0)
+        fail_msg("metrics: %s", err.text);
+    weir_prom_reader_finish(&reader);
+    weir_arena_finish(&arena);
+    return value;
+}
+
+static void test_metrics(void **state)
+{
+    struct api_answer answer;
+    uint64_t number;
+
+    (void)state;
+    number = api_add(&f, "train", "research", 1, false);
+    api_add(&f, "next", "research", 1, false);
+    api_start(&f, number, 0, 0);
+    api_run(&f, number, 0);
+    api_tick(&f);
+    get("/v1/nothing", 404, &answer);
+    api_answer_finish(&answer);
+    get("/metrics", 200, &answer);
+    assert_string_equal(api_header(&answer, "Content-Type"), WEIR_PROM_CONTENT_TYPE);
+    assert_true(sample(&answer, "weir_ticks_total", NULL, NULL) == 17);
+    assert_true(sample(&answer, "weir_ticks_failed_total", NULL, NULL) == 2);
+    assert_true(sample(&answer, "weir_ready", NULL, NULL) == 1);
+    assert_true(sample(&answer, "weir_workloads", "running", NULL) == 1);
+    assert_true(sample(&answer, "weir_workloads", "queued", NULL) == 1);
+    assert_true(sample(&answer, "weir_workloads", "stopping", NULL) == 0);
+    assert_true(sample(&answer, "weir_gpus", "h100-sxm", "in-use") == 1);
+    assert_true(sample(&answer, "weir_gpus", "h100-sxm", "free") == 2);
+    assert_true(sample(&answer, "weir_queue_held", "research", "gpu") == 1);
+    assert_true(sample(&answer, "weir_queue_limit", "research", "gpu") == 2);
+    assert_true(sample(&answer, "weir_queue_limit", "default", "gpu") == -1);
+    assert_true(sample(&answer, "weir_queue_waiting", "research", NULL) == 1);
+    assert_non_null(strstr(weir_buf_cstr(&answer.body),
+                           "weir_http_requests_total{method=\"other\",route=\"other\","
+                           "status=\"4xx\"} 1\n"));
+    api_answer_finish(&answer);
+    get("/metrics", 200, &answer);
+    assert_non_null(strstr(weir_buf_cstr(&answer.body),
+                           "weir_http_requests_total{method=\"GET\",route=\"/metrics\","
+                           "status=\"2xx\"} 1\n"));
+    api_answer_finish(&answer);
+}
+
+/* ---- snapshot ---- */
+
+static void test_snapshot(void **state)
+{
+    struct api_answer answer;
+    uint64_t number;
+
+    (void)state;
+    number = api_add(&f, "pair", "research", 2, true);
+    api_add(&f, "next", "default", 1, false);
+    api_start(&f, number, 0, 0);
+    api_event(&f, "x", "y");
+    api_tick(&f);
+    get("/v1/snapshot", 200, &answer);
+    assert_string_equal(api_text(&answer, "version"), "1");
+    assert_string_equal(api_text(&answer, "weir"), WEIR_VERSION);
+    assert_string_equal(api_text(&answer, "event_seq"), "1");
+    assert_string_equal(api_text(&answer, "policy.backoff_ms"), "1000");
+    assert_string_equal(api_text(&answer, "nodes[1].name"), "beta");
+    assert_string_equal(api_text(&answer, "gpus[0].holders[0].id"), "1");
+    assert_string_equal(api_text(&answer, "queues[0].name"), "default");
+    assert_string_equal(api_text(&answer, "queues[1].spec.weight"), "1");
+    assert_string_equal(api_text(&answer, "queues[1].held.gpu"), "1");
+    assert_string_equal(api_text(&answer, "workloads[0].tasks[0].state"), "starting");
+    assert_string_equal(api_text(&answer, "workloads[0].spec.env.SECRET"), "null");
+    assert_string_equal(api_text(&answer, "workloads[1].name"), "next");
+    api_answer_finish(&answer);
+}
+
+/* A large one comes whole, in pieces. */
+static void test_large_snapshot(void **state)
+{
+    enum { WORKLOADS = 3000 };
+    struct api_answer answer;
+    char last[64];
+
+    (void)state;
+    for (int i = 0; i < WORKLOADS; i++)
+        api_add(&f, "w", "default", 1, false);
+    api_tick(&f);
+    get("/v1/snapshot", 200, &answer);
+    assert_true(answer.body.len > 512 * 1024);
+    snprintf(last, sizeof(last), "workloads[%d].id", WORKLOADS - 1);
+    assert_string_equal(api_text(&answer, last), "3000");
+    api_answer_finish(&answer);
+    get("/v1/workloads?limit=1000", 200, &answer);
+    assert_string_equal(api_text(&answer, "next"), "1000");
+    api_answer_finish(&answer);
+}
+
+/* ---- openapi.json ---- */
+
+static bool is_method(struct weir_str name)
+{
+    return weir_str_eq_c(name, "get") || weir_str_eq_c(name, "post") ||
+           weir_str_eq_c(name, "delete") || weir_str_eq_c(name, "put") ||
+           weir_str_eq_c(name, "patch");
+}
+
+static const struct weir_tree *operation(const struct weir_tree *paths,
+                                         const struct weir_api_route *route)
+{
+    weir_tree_foreach (path, paths)
+        if (weir_str_eq_c(path->key, route->path))
+            weir_tree_foreach (op, path)
+                if (weir_str_eq_nocase(op->key, weir_str(weir_http1_method_name(route->method))))
+                    return op;
+    return NULL;
+}
+
+/* The query parameters described are those that the route knows, and the path's those it has. */
+static void check_parameters(const struct weir_tree *op, const struct weir_api_route *route)
+{
+    char described[512] = "";
+    uint32_t n_in_path = 0;
+    const struct weir_tree *list = weir_tree_get(op, "parameters");
+
+    for (const struct weir_tree *p = list != NULL ? list->first : NULL; p != NULL; p = p->next) {
+        size_t len = strlen(described);
+        struct weir_str name = weir_tree_get(p, "name")->text;
+        struct weir_str in = weir_tree_get(p, "in")->text;
+        char param[64];
+
+        if (weir_str_eq_c(in, "query"))
+            snprintf(described + len, sizeof(described) - len, "%s%.*s", len > 0 ? " " : "",
+                     WEIR_STR_ARG(name));
+        snprintf(param, sizeof(param), "{%.*s}", WEIR_STR_ARG(name));
+        if (weir_str_eq_c(in, "path")) {
+            assert_non_null(strstr(route->path, param));
+            n_in_path++;
+        }
+    }
+    if (strcmp(described, route->query != NULL ? route->query : "") != 0)
+        fail_msg("%s: described '%s', known '%s'", route->path, described, route->query);
+    assert_int_equal(n_in_path, strchr(route->path, '{') != NULL);
+}
+
+static void test_openapi_routes(void **state)
+{
+    struct api_answer answer;
+    const struct weir_tree *paths;
+    uint32_t n = 0;
+
+    (void)state;
+    get("/v1/openapi.json", 200, &answer);
+    paths = weir_tree_get(answer.json, "paths");
+    weir_tree_foreach (path, paths)
+        weir_tree_foreach (op, path)
+            n += is_method(op->key);
+    assert_int_equal(n, weir_api_n_routes);
+    for (uint32_t i = 0; i < weir_api_n_routes; i++) {
+        const struct weir_api_route *route = &weir_api_routes[i];
+        const struct weir_tree *op = operation(paths, route);
+
+        if (op == NULL)
+            fail_msg("%s is not described", route->path);
+        check_parameters(op, route);
+        assert_int_equal(weir_tree_get(op, "requestBody") != NULL,
+                         route->body != WEIR_API_BODY_NONE);
+        assert_int_equal(weir_tree_get(op, "security") != NULL, route->access == WEIR_API_ANYBODY);
+    }
+    api_answer_finish(&answer);
+}
+
+static struct weir_tree *read_schema(const char *name, struct weir_arena *arena)
+{
+    char path[512];
+    char *text = weir_arena_bytes(arena, 65536);
+    struct weir_tree *tree;
+    FILE *file;
+    size_t n;
+
+    snprintf(path, sizeof(path), "%s/data/schema/%s.json", getenv("WEIR_SOURCE_ROOT"), name);
+    file = fopen(path, "r");
+    assert_non_null(file);
+    n = fread(text, 1, 65536, file);
+    fclose(file);
+    assert_int_equal(weir_json_read(weir_str_n(text, n), NULL, arena, &tree, NULL), 0);
+    return tree;
+}
+
+static void test_openapi_schemas(void **state)
+{
+    struct weir_arena arena = WEIR_ARENA_INIT;
+    struct api_answer answer;
+
+    (void)state;
+    get("/v1/openapi.json", 200, &answer);
+    assert_true(weir_tree_equal(weir_tree_path(answer.json, "components.schemas.WorkloadResource"),
+                                read_schema("workload", &arena)));
+    assert_true(weir_tree_equal(weir_tree_path(answer.json, "components.schemas.QueueResource"),
+                                read_schema("queue", &arena)));
+    api_answer_finish(&answer);
+    weir_arena_finish(&arena);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_queues),          TEST(test_gpus),
+        TEST(test_gpu_states),      TEST(test_nodes),
+        TEST(test_apply),           TEST(test_about),
+        TEST(test_metrics),         TEST(test_snapshot),
+        TEST(test_large_snapshot),  TEST(test_openapi_routes),
+        TEST(test_openapi_schemas),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,248 @@
+/* Every code has words, and they say what they should. */
+#include "../../support.h"
+
+#include "api_fixture.h"
+#include "edge/api/words.h"
+
+static struct api_fixture f;
+static struct weir_buf text;
+
+static int set_up(void **state)
+{
+    (void)state;
+    setenv("TZ", "UTC", 1);
+    tzset();
+    api_fixture_init(&f, NULL);
+    weir_buf_init(&text, 65536);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    weir_buf_finish(&text);
+    api_fixture_finish(&f);
+    return 0;
+}
+
+static struct weir_words words_of(uint64_t number)
+{
+    return (struct weir_words){f.world, &f.plan, api_row(&f, number), 86400000};
+}
+
+static struct weir_reason reason_of(enum weir_reason_level level, enum weir_reason_code code)
+{
+    return (struct weir_reason){.level = level,
+                                .code = code,
+                                .subject = WEIR_NONE,
+                                .resource = WEIR_NONE,
+                                .count = 2,
+                                .have = 1,
+                                .need = 3,
+                                .first_child = WEIR_NONE,
+                                .next = WEIR_NONE};
+}
+
+/* No code without words, at no level, with or without a count: no empty text, no brace left. */
+static void test_all_reasons(void **state)
+{
+    struct weir_words words;
+
+    (void)state;
+    api_add(&f, "w", "research", 2, false);
+    api_tick(&f);
+    words = words_of(1);
+    for (uint32_t level = 0; level <= WEIR_LEVEL_MAX; level++) {
+        for (uint32_t code = 0; code <= WEIR_REASON_CODE_MAX; code++) {
+            struct weir_reason reason = reason_of(level, code);
+            struct weir_str view;
+
+            for (reason.count = 0; reason.count < 3; reason.count++) {
+                weir_buf_reset(&text);
+                weir_words_reason(&words, &reason, &text);
+                view = weir_buf_view(&text);
+                if (weir_str_ends_with(view, WEIR_STR(": ")) || weir_str_find_char(view, ':') < 1 ||
+                    weir_str_find_char(view, '{') >= 0 || weir_str_find_char(view, '}') >= 0 ||
+                    (code > 0 && weir_str_ends_with(view, WEIR_STR(": ok"))))
+                    fail_msg("level %u, code %s: '%s'", level,
+                             weir_reason_name((enum weir_reason_code)code), weir_buf_cstr(&text));
+            }
+        }
+    }
+}
+
+static void assert_reason(const struct weir_reason *reason, const char *expected)
+{
+    struct weir_words words = words_of(1);
+
+    weir_buf_reset(&text);
+    weir_words_reason(&words, reason, &text);
+    assert_string_equal(weir_buf_cstr(&text), expected);
+}
+
+static void test_reasons(void **state)
+{
+    static struct weir_holder holders[5];
+    struct weir_reason reason;
+    struct weir_workload *row;
+
+    (void)state;
+    api_add(&f, "w", "research", 2, false);
+    row = weir_edit_workload(f.edit, api_row(&f, 1));
+    row->not_before_wall_ms = 2 * 86400000 + 3600000;
+    api_tick(&f);
+
+    reason = reason_of(WEIR_LEVEL_QUEUE, WEIR_REASON_QUEUE_LIMIT);
+    reason.resource = WEIR_RES_GPU;
+    reason.need = 3000;
+    assert_reason(&reason, "queue research: its limit of 2 GPUs is reached (0 GPUs held, 3 GPUs "
+                           "more asked for)");
+    reason = reason_of(WEIR_LEVEL_QUEUE, WEIR_REASON_NONE);
+    reason.subject_kind = WEIR_SUBJECT_QUEUE;
+    reason.subject = f.default_queue;
+    assert_reason(&reason, "queue default: ok (0 GPUs held, no limit)");
+    reason = reason_of(WEIR_LEVEL_GANG, WEIR_REASON_GANG);
+    assert_reason(&reason, "members: 1 of 3 members fit at the same time");
+    reason = reason_of(WEIR_LEVEL_WORKLOAD, WEIR_REASON_BEGIN_TIME);
+    assert_reason(&reason, "workload: not before 1970-01-03 01:00 UTC");
+    reason = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_MEMORY);
+    reason.count = 1;
+    assert_reason(&reason, "nodes: 1 of 2 has too little free memory");
+    reason.count = 2;
+    assert_reason(&reason, "nodes: 2 of 2 have too little free memory");
+    reason = reason_of(WEIR_LEVEL_DEVICES, WEIR_REASON_DEVICE_FOREIGN);
+    for (size_t i = 0; i < COUNT_OF(holders); i++)
+        holders[i] = (struct weir_holder){api_row(&f, 1), 0, 1000, INT64_MAX};
+    holders[0].end_p50_wall_ms = 86400000 + 3600000;
+    f.plan.holders = holders;
+    f.plan.n_holders = COUNT_OF(holders);
+    reason.n_holders = COUNT_OF(holders);
+    assert_reason(&reason, "GPUs: 2 of 3 are in use by processes weir did not start; held by "
+                           "workload 1 (until about 01:00 UTC), 1, 1 and 2 more");
+}
+
+static void test_ends(void **state)
+{
+    char room[WEIR_WORDS_REASON_MAX];
+
+    (void)state;
+    for (uint32_t s = WEIR_TASK_SUCCEEDED; s < WEIR_TASK_STATE_MAX; s++)
+        for (uint32_t cause = 0; cause <= WEIR_CAUSE_MAX; cause++)
+            assert_true(weir_words_end(s, cause, 1, room)[0] != '\0');
+    for (uint32_t cause = 0; cause <= WEIR_CAUSE_MAX; cause++)
+        assert_true(
+            weir_str_starts_with(weir_str(weir_words_stopping(cause)), WEIR_STR("stopping")));
+    assert_string_equal(weir_words_end(WEIR_TASK_FAILED, WEIR_CAUSE_EXITED, 128, room), "exit 128");
+    assert_string_equal(weir_words_end(WEIR_TASK_FAILED, WEIR_CAUSE_EXITED, 139, room),
+                        "killed by signal 11 (SEGV)");
+    assert_string_equal(weir_words_end(WEIR_TASK_FAILED, WEIR_CAUSE_EXITED, 255, room), "exit 255");
+    assert_string_equal(weir_words_end(WEIR_TASK_FAILED, WEIR_CAUSE_GANG_BROKEN, 143, room),
+                        "another member failed");
+}
+
+static void assert_amount(uint32_t resource, int64_t amount, const char *expected)
+{
+    weir_buf_reset(&text);
+    weir_words_amount(f.world, resource, amount, &text);
+    assert_string_equal(weir_buf_cstr(&text), expected);
+}
+
+static void test_amounts(void **state)
+{
+    uint32_t other;
+
+    (void)state;
+    assert_int_equal(
+        weir_edit_resource(f.edit, WEIR_RESOURCE_OTHER, WEIR_STR("x.com/fpga"), 1000, &other), 0);
+    api_tick(&f);
+    assert_amount(WEIR_RES_GPU, 1000, "1 GPU");
+    assert_amount(WEIR_RES_GPU, 2000, "2 GPUs");
+    assert_amount(WEIR_RES_GPU, 0, "0 GPUs");
+    assert_amount(WEIR_RES_GPU, 500, "0.5 of a GPU");
+    assert_amount(WEIR_RES_CPU, 1500, "1.5 CPUs");
+    assert_amount(WEIR_RES_MEMORY, (int64_t)32 << 30, "32.0 GiB of memory");
+    assert_amount(weir_world_device(f.world, f.gpus[0])->gpu_class, 2000, "2 h100-sxm");
+    assert_amount(other, 3000, "3 x.com/fpga");
+}
+
+static void test_subjects(void **state)
+{
+    const struct {
+        uint32_t kind;
+        uint32_t subject;
+        const char *expected;
+    } subjects[] = {
+        {WEIR_SUBJECT_NONE, 0, ""},
+        {WEIR_SUBJECT_QUEUE, WEIR_NONE, ""},
+        {WEIR_SUBJECT_NODE, f.nodes[1], "node/beta"},
+        {WEIR_SUBJECT_DEVICE, f.gpus[2], "gpu/GPU-2"},
+        {WEIR_SUBJECT_QUEUE, f.research, "queue/research"},
+        {WEIR_SUBJECT_WORKLOAD, 0, "workload/1"},
+        {WEIR_SUBJECT_TASK, 1, "workload/1/0"},
+        {WEIR_SUBJECT_POOL, 0, "pool/alpha"},
+    };
+
+    (void)state;
+    api_add(&f, "w", "default", 2, true);
+    api_tick(&f);
+    for (size_t i = 0; i < COUNT_OF(subjects); i++) {
+        uint32_t subject = subjects[i].subject;
+
+        if (subjects[i].kind == WEIR_SUBJECT_WORKLOAD)
+            subject = api_row(&f, 1);
+        if (subjects[i].kind == WEIR_SUBJECT_TASK)
+            subject = weir_world_workload(f.world, api_row(&f, 1))->first_task;
+        if (subjects[i].kind == WEIR_SUBJECT_POOL)
+            subject = weir_world_node(f.world, f.nodes[0])->name;
+        weir_buf_reset(&text);
+        weir_words_subject(f.world, subjects[i].kind, subject, &text);
+        assert_string_equal(weir_buf_cstr(&text), subjects[i].expected);
+    }
+}
+
+static void test_unblock(void **state)
+{
+    struct weir_words words;
+    struct weir_verdict verdict;
+
+    (void)state;
+    api_add(&f, "w", "research", 1, false);
+    api_tick(&f);
+    words = words_of(1);
+    for (uint32_t kind = 0; kind <= WEIR_UNBLOCK_MAX; kind++) {
+        static const char *const expected[] = {
+            "",
+            "what it needs comes free with the end of queue/research",
+            "it could start if the limit of queue/research were 3 GPUs",
+            "it could start if these were put back into use: queue/research",
+            "it could start with this much more: 3 GPUs",
+            "it can start from 1970-01-01 00:00 UTC on",
+            "it can start when it is released",
+            "",
+        };
+
+        verdict = (struct weir_verdict){.unblock = kind,
+                                        .unblock_subject_kind = WEIR_SUBJECT_QUEUE,
+                                        .unblock_subject = f.research,
+                                        .unblock_resource = WEIR_NONE,
+                                        .unblock_amount = 3000};
+        weir_buf_reset(&text);
+        weir_words_unblock(&words, &verdict, &text);
+        assert_string_equal(weir_buf_cstr(&text), expected[kind]);
+        assert_non_null(weir_words_unblock_name(kind));
+        assert_true(kind == 0 || kind == WEIR_UNBLOCK_MAX ||
+                    strcmp(weir_words_unblock_name(kind), "none") != 0);
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_all_reasons), TEST(test_reasons),  TEST(test_ends),
+        TEST(test_amounts),     TEST(test_subjects), TEST(test_unblock),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
