@@ -595,5 +595,5 @@ ID  NAME       QUEUE    STATE    GPUS  NODE    AGE    RUN  REASON
 
 
 if __name__ == "__main__":
-    WEIR = sys.argv.pop(1)
+    WEIR = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=0)

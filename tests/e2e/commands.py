@@ -367,5 +367,5 @@ class Help(Case):
 
 
 if __name__ == "__main__":
-    client.WEIR = sys.argv.pop(1)
+    client.WEIR = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=0)
