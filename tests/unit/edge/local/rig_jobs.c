@@ -5,12 +5,17 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
+enum { BOMB_SECONDS = 20, BOMB_PAUSE_US = 5000 };
+
 /* Forks for ever: `limit` processes that each replace themselves again and again, from the moment
- * that "burning" was written. */
+ * that "burning" was written. They pause between two forks and give up after a while, so that a
+ * shim that does not get them cannot cost the machine its pids. */
 static int fork_bomb(int limit, bool in_own_sessions)
 {
+    time_t end = time(NULL) + BOMB_SECONDS;
     int fuse[2];
     char byte;
 
@@ -23,8 +28,12 @@ static int fork_bomb(int limit, bool in_own_sessions)
         while (read(fuse[0], &byte, 1) > 0)
             continue;
         for (;;) {
-            pid_t pid = fork();
+            pid_t pid;
 
+            usleep(BOMB_PAUSE_US);
+            if (time(NULL) > end)
+                _exit(0);
+            pid = fork();
             if (pid > 0)
                 _exit(0);
             if (pid == 0 && in_own_sessions)

@@ -70,7 +70,7 @@ static void burn(struct rig *rig, const char *bomb)
     int64_t before;
     struct weir_attempt_status status;
 
-    rig_prepare(rig, &job, (const char *const[]){rig_self(), "job", bomb, "200", NULL});
+    rig_prepare(rig, &job, (const char *const[]){rig_self(), "job", bomb, "60", NULL});
     rig_launch(rig, &job);
     rig_wait_running(rig, &job);
     rig_wait_output(rig, &job, "burning");
@@ -90,7 +90,7 @@ static void a_fork_bomb_is_killed(void **state)
 
 static void a_fork_bomb_of_sessions_is_killed(void **state)
 {
-    /* Without priority nor cgroup nobody outruns two hundred forkers on few CPUs. */
+    /* Without priority nor cgroup nobody outruns sixty forkers on few CPUs. */
     if (geteuid() != 0) {
         print_message("# skipped: needs root\n");
         skip();
