@@ -54,7 +54,8 @@ static int take(struct api_fixture *f, struct weir_done done, uint64_t outcome,
         weir_error_field(err, "spec.gpus");
         return weir_error_hint(err, "tell it otherwise");
     }
-    must(weir_vec_push(&f->dones, entry) == 0, "push");
+    if (weir_vec_push(&f->dones, entry) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a done");
     return 0;
 }
 
@@ -147,6 +148,8 @@ static int fake_apply(void *ctx, const struct weir_actor *actor,
 
     note_actor(f, actor);
     snprintf(f->asked, sizeof(f->asked), "apply %u%s", n_docs, dry_run ? " dry" : "");
+    if (results == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for results");
     for (uint32_t i = 0; i < n_docs; i++) {
         const struct weir_tree *kind = weir_tree_get(docs[i], "kind");
         const struct weir_tree *name = weir_tree_path(docs[i], "metadata.name");

@@ -280,7 +280,15 @@ int weir_api_explain(struct weir_api_call *call, struct weir_err *err)
         verdict = weir_api_index_verdict(index, row);
     weir_api_json_init(&json);
     e->call = call;
-    e->words = (struct weir_words){index->plan_world, index->plan, row, weir_clock_wall_ms()};
+    e->words = (struct weir_words){
+        .world = index->plan_world,
+        .plan = index->plan,
+        .workload = row,
+        .until_wall_ms = verdict != NULL && verdict->unblock == WEIR_UNBLOCK_WAIT_UNTIL
+                             ? verdict->unblock_amount
+                             : 0,
+        .now_wall_ms = weir_clock_wall_ms(),
+    };
     e->w = &json.w;
     weir_json_object_begin(e->w);
     weir_api_put_id(e->w, "id", record.number);

@@ -543,7 +543,7 @@ static void test_logs(void **state)
     assert_logs("", "0", "second");
     assert_logs("?stream=stderr", "0", "errors");
     assert_logs("?attempt=1", "0", "first");
-    assert_logs("?offset=3", "3", "ond");
+    assert_logs("?offset=2", "2", "cond");
     assert_logs("?offset=99", "99", "");
     api_rotate(&f, number, 0, 2, WEIR_STDOUT, 2);
     assert_logs("", "2", "cond");

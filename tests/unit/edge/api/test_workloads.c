@@ -412,7 +412,7 @@ static void plan_for(uint64_t waiting, uint64_t holder)
     reasons[3] = (struct weir_reason){.level = WEIR_LEVEL_DEVICES,
                                       .code = WEIR_REASON_DEVICE_BUSY,
                                       .subject = WEIR_NONE,
-                                      .resource = WEIR_RES_GPU,
+                                      .resource = WEIR_NONE,
                                       .count = 1,
                                       .n_holders = 1,
                                       .first_child = WEIR_NONE,
@@ -468,7 +468,7 @@ static void test_explain_waiting(void **state)
     assert_string_equal(api_text(&answer, "text[0]"), "workload: ok");
     assert_string_equal(api_text(&answer, "text[1]"),
                         "queue research: ok (1 GPU held, limit 2 GPUs)");
-    assert_string_equal(api_text(&answer, "text[2]"), "nodes: 2 of 2 have too few free GPUs");
+    assert_string_equal(api_text(&answer, "text[2]"), "nodes: not enough free GPUs anywhere");
     assert_string_equal(api_text(&answer, "text[3]"),
                         "GPUs: 1 of 3 is held by other workloads; held by workload 1 (until about "
                         "1970-01-01 14:24 UTC)");
