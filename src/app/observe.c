@@ -97,6 +97,8 @@ int weir_server_see(struct weir_server *server, uint32_t task,
         return 0;
     if (facts->pid != 0)
         occupy(server, task, attempt, facts->pid);
+    if (row->state == WEIR_TASK_STOPPING && attempt->is_asked_to_stop != row->stop_cause)
+        weir_server_stop(server, task);
     if (row->state != WEIR_TASK_STARTING)
         return 0;
     server->dirty = true;

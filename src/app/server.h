@@ -27,8 +27,9 @@ struct weir_decision_log;
 /* The running attempt of a task, by the task's index. serial 0: none. */
 struct weir_server_attempt {
     struct weir_cluster_ref ref;
-    uint32_t pid;          /* of the command, once seen */
-    uint32_t is_occupying; /* the simulated devices were told */
+    uint32_t pid;              /* of the command, once seen */
+    uint32_t is_asked_to_stop; /* enum weir_cause it was last asked for; 0: not yet */
+    uint32_t is_occupying;     /* the simulated devices were told */
 };
 
 struct weir_server_done {
@@ -124,6 +125,9 @@ int weir_server_assign_attempts(struct weir_server *server, const struct weir_pl
 enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload);
 
 /* ---- act.c ---- */
+/* Asks a task that is STOPPING to leave; to be tried again while its attempt is not asked to stop.
+ */
+void weir_server_stop(struct weir_server *server, uint32_t task);
 void weir_server_act(struct weir_server *server, const struct weir_world *before,
                      const struct weir_plan *plan);
 /* Ended workloads leave the world, settled attempts their slots. */

@@ -43,7 +43,8 @@ static uint32_t find_queue(const struct weir_server *server, struct weir_str nam
 }
 
 /* Not found, with the nearest name of a queue. */
-static int no_queue(const struct weir_server *server, struct weir_str name, struct weir_err *err)
+static int no_queue(const struct weir_server *server, int code, struct weir_str name,
+                    struct weir_err *err)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_str names[64];
@@ -54,12 +55,12 @@ static int no_queue(const struct weir_server *server, struct weir_str name, stru
          q = weir_world_after(world, WEIR_TABLE_QUEUES, q))
         names[n++] = weir_world_string(world, weir_world_queue(world, q)->name);
     nearest = weir_str_nearest(name, names, n);
-    weir_error(err, WEIR_E_NOT_FOUND, "there is no queue '%.*s'", WEIR_STR_ARG(name));
+    weir_error(err, code, "there is no queue '%.*s'", WEIR_STR_ARG(name));
     if (nearest >= 0)
         weir_error_hint(err, "did you mean '%.*s'?", WEIR_STR_ARG(names[nearest]));
     else
         weir_error_hint(err, "`weir get queues` lists them");
-    return WEIR_E_NOT_FOUND;
+    return code;
 }
 
 static uint32_t find_workload(const struct weir_server *server, uint64_t number)
@@ -185,7 +186,7 @@ static int check_submission(struct weir_server *server, const struct weir_actor 
     }
     s.ask.workload.queue = find_queue(server, s.ask.queue);
     if (s.ask.workload.queue == WEIR_NONE) {
-        no_queue(server, s.ask.queue, err);
+        no_queue(server, WEIR_E_INVALID, s.ask.queue, err);
         weir_error_field(err, "spec.queue");
         return WEIR_E_INVALID;
     }
@@ -404,7 +405,7 @@ static int check_parents(struct weir_server *server, const struct weir_tree *con
             }
             index = find_queue(server, at);
             if (index == WEIR_NONE) {
-                no_queue(server, at, err);
+                no_queue(server, WEIR_E_INVALID, at, err);
                 weir_error_field(err, "spec.parent");
                 return WEIR_E_INVALID;
             }
@@ -634,7 +635,10 @@ static int service_delete_queue(void *ctx, const struct weir_actor *actor, struc
         return r;
     index = find_queue(server, name);
     if (index == WEIR_NONE)
-        return no_queue(server, name, err);
+        return no_queue(server, WEIR_E_NOT_FOUND, name, err);
+    if (weir_str_eq_c(name, "default"))
+        return weir_error(err, WEIR_E_EXISTS,
+                          "queue 'default' stays: it takes the jobs that name no queue");
     row = weir_world_queue(weir_edit_view(server->edit), index);
     if (row->first_child != WEIR_NONE || row->first_workload != WEIR_NONE) {
         weir_error(err, WEIR_E_EXISTS, "queue '%.*s' is not empty: it has %s", WEIR_STR_ARG(name),

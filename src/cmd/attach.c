@@ -245,7 +245,8 @@ static int status_of(const struct attach *attach, const struct weir_tree *worklo
     return status > 0 && status < 256 ? (int)status : WEIR_EXIT_NO;
 }
 
-static int on_state(struct attach *attach, const struct weir_frame *frame, struct weir_err *err)
+static int on_state(struct attach *attach, const struct weir_frame_piece *frame,
+                    struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_tree *workload = NULL;
@@ -265,7 +266,7 @@ static int on_state(struct attach *attach, const struct weir_frame *frame, struc
     return result;
 }
 
-static int on_gap(struct attach *attach, const struct weir_frame *frame,
+static int on_gap(struct attach *attach, const struct weir_frame_piece *frame,
                   const struct weir_tree *gap, struct weir_err *err)
 {
     struct weir_str name = weir_client_text(gap, "stream");
@@ -281,13 +282,14 @@ static int on_gap(struct attach *attach, const struct weir_frame *frame,
     return result;
 }
 
-static int on_frame(struct attach *attach, const struct weir_frame *frame, struct weir_err *err)
+static int on_frame(struct attach *attach, const struct weir_frame_piece *frame,
+                    struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_tree *tree = NULL;
     int result;
 
-    switch ((enum weir_frame_kind)frame->kind) {
+    switch ((enum weir_frame)frame->kind) {
     case WEIR_FRAME_STDOUT:
     case WEIR_FRAME_STDERR:
         return weir_attach_output_put(&attach->output, frame->member,
@@ -370,7 +372,7 @@ static void set_path(struct attach *attach)
 static int follow(struct attach *attach, struct weir_err *err)
 {
     struct weir_str piece;
-    struct weir_frame frame;
+    struct weir_frame_piece frame;
     int result;
 
     set_path(attach);

@@ -58,9 +58,10 @@ static void set_log_level(const char *name)
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     const char *cgroup = weir_args_text(args, "cgroup");
-    const char *data = weir_args_text(args, "data");
+    const char *given = weir_args_text(args, "data");
+    const char *data = given != NULL ? given : getenv("WEIR_DATA");
     struct weir_up_options up = {
-        .data_dir = data != NULL ? data : getenv("WEIR_DATA"),
+        .data_dir = data != NULL && data[0] != '\0' ? data : NULL,
         .listen = weir_args_text(args, "listen"),
         .host = weir_args_text(args, "host"),
         .simulate = weir_args_text(args, "simulate"),

@@ -280,11 +280,11 @@ struct weir_workload {
     uint32_t first_role;
     uint32_t first_task;
     uint32_t n_tasks;
-    uint32_t n_waiting;   /* of these: kept by world_edit */
-    uint32_t n_running;   /* starting, running or stopping: kept by world_edit */
-    uint32_t n_done;      /* ended for good: kept by world_edit */
-    uint32_t held;        /* 1: not to be started (by its owner, by a hard budget) */
-    uint32_t cancelled;   /* 1: asked to end */
+    uint32_t n_waiting;         /* of these: kept by world_edit */
+    uint32_t n_running;         /* starting, running or stopping: kept by world_edit */
+    uint32_t n_done;            /* ended for good: kept by world_edit */
+    uint32_t held;              /* 1: not to be started (by its owner, by a hard budget) */
+    uint32_t cancelled;         /* 1: asked to end */
     uint32_t checkpoint_signal; /* before it is evicted; 0: none */
     uint32_t reserved;
     uint32_t n_failures;  /* attempts of the gang that failed by their own fault */

@@ -299,16 +299,16 @@ class Attach(Case):
     def test_new_attempt_starts_over(self):
         def job(request, answer):
             answer.write(frame(ATTEMPT, {"attempt": 1}) + frame(STDOUT, b"first\n"))
-            answer.write(frame(ATTEMPT, {"attempt": 2}) + frame(STDOUT, b"sec"))
+            answer.write(frame(ATTEMPT, {"attempt": 2}) + frame(STDOUT, b"seco"))
             raise Cut
 
         def rest(request, answer):
-            answer.write(frame(STDOUT, b"ond\n") + frame(END, ended(0)))
+            answer.write(frame(STDOUT, b"nd\n") + frame(END, ended(0)))
             answer.end()
 
         calls = self.attach(job, rest)
         self.check(self.weir("run", "-q", "x"), 0, b"first\nsecond\n")
-        self.assertEqual(calls[1], {"attempt": "2", "stdout": "3", "stderr": "0"})
+        self.assertEqual(calls[1], {"attempt": "2", "stdout": "4", "stderr": "0"})
 
     def test_gap_is_said_and_counted(self):
         def job(request, answer):
@@ -595,5 +595,5 @@ ID  NAME       QUEUE    STATE    GPUS  NODE    AGE    RUN  REASON
 
 
 if __name__ == "__main__":
-    WEIR = sys.argv.pop(1)
+    WEIR = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=0)

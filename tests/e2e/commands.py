@@ -360,12 +360,12 @@ class Help(Case):
         self.assertEqual(self.complete("weir", "get", "g"), ["gpus"])
         self.assertIn("--gpus", self.complete("weir", "run", "-"))
         os.mkdir(os.path.join(self.data, "folder"))
-        self.assertEqual(self.complete("weir", "run", "--cwd", "fo"), ["folder"])
+        self.assertEqual(self.complete("weir", "run", "--cwd", "fold"), ["folder"])
         self.assertEqual(self.complete("weir", "run", "--name", ""), [])
         for command in self.commands():
             self.assertIn("--help", self.complete("weir", command, "--h"))
 
 
 if __name__ == "__main__":
-    client.WEIR = sys.argv.pop(1)
+    client.WEIR = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=0)
