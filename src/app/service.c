@@ -867,13 +867,20 @@ static struct weir_service_counters service_counters(void *ctx)
     return (struct weir_service_counters){server->n_ticks, server->n_failed_ticks};
 }
 
-static int service_eta(void *ctx, uint64_t number, int64_t *ret_p50_wall_ms,
-                       int64_t *ret_p90_wall_ms, struct weir_err *err)
+/* All that the simulation needs: an immutable version, and copies. */
+struct weir_service_eta {
+    const struct weir_world *world;
+    struct weir_policy policy;
+    struct weir_now now;
+    uint64_t seed;
+    uint32_t workload;
+};
+
+static int service_eta_begin(void *ctx, uint64_t number, struct weir_service_eta **ret_eta,
+                             struct weir_err *err)
 {
     struct weir_server *server = ctx;
-    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_eta_limits limits = {.max_steps = ETA_STEPS_MAX, .horizon_ms = ETA_HORIZON_MS};
-    struct weir_eta eta;
+    struct weir_service_eta *eta;
     uint32_t index;
     int r = check_ready(server, err);
 
@@ -885,13 +892,36 @@ static int service_eta(void *ctx, uint64_t number, int64_t *ret_p50_wall_ms,
         weir_world_workload(server->world, index)->n_waiting == 0)
         return weir_error(err, WEIR_E_NOT_FOUND, "workload %llu does not wait",
                           (unsigned long long)number);
-    r = weir_eta(server->world, &server->policy, server->clock.now(server->clock.ctx), server->seed,
-                 &limits, &index, 1, &arena, &eta, err);
+    eta = weir_mem_alloc(sizeof(*eta));
+    if (eta == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a simulation");
+    *eta = (struct weir_service_eta){server->world, server->policy,
+                                     server->clock.now(server->clock.ctx), server->seed, index};
+    weir_world_ref(eta->world);
+    *ret_eta = eta;
+    return 0;
+}
+
+static int service_eta_run(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms,
+                           int64_t *ret_p90_wall_ms, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_eta_limits limits = {.max_steps = ETA_STEPS_MAX, .horizon_ms = ETA_HORIZON_MS};
+    struct weir_eta found;
+    int r = weir_eta(eta->world, &eta->policy, eta->now, eta->seed, &limits, &eta->workload, 1,
+                     &arena, &found, err);
+
     if (r < 0)
         return r;
-    *ret_p50_wall_ms = eta.p50_wall_ms;
-    *ret_p90_wall_ms = eta.p90_wall_ms;
+    *ret_p50_wall_ms = found.p50_wall_ms;
+    *ret_p90_wall_ms = found.p90_wall_ms;
     return 0;
+}
+
+static void service_eta_end(struct weir_service_eta *eta)
+{
+    weir_world_unref(eta->world);
+    weir_mem_free(eta);
 }
 
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service)
@@ -903,7 +933,9 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .plan_world = service_plan_world,
         .store = service_store,
         .cluster = service_cluster,
-        .eta = service_eta,
+        .eta_begin = service_eta_begin,
+        .eta_run = service_eta_run,
+        .eta_end = service_eta_end,
         .is_ready = service_is_ready,
         .policy = service_policy,
         .counters = service_counters,

@@ -107,17 +107,41 @@ static bool fake_is_ready(void *ctx)
     return ((struct api_fixture *)ctx)->is_ready;
 }
 
-static int fake_eta(void *ctx, uint64_t number, int64_t *ret_p50, int64_t *ret_p90,
-                    struct weir_err *err)
+struct weir_service_eta {
+    int64_t p50;
+    int64_t p90;
+    uint32_t takes_ms;
+};
+
+static int fake_eta_begin(void *ctx, uint64_t number, struct weir_service_eta **ret_eta,
+                          struct weir_err *err)
 {
     const struct api_fixture *f = ctx;
 
     if (f->eta_p50 == 0)
         return weir_error(err, WEIR_E_NOT_FOUND, "workload %llu does not wait",
                           (unsigned long long)number);
-    *ret_p50 = f->eta_p50;
-    *ret_p90 = f->eta_p90;
+    *ret_eta = weir_mem_alloc(sizeof(**ret_eta));
+    if (*ret_eta == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a simulation");
+    **ret_eta = (struct weir_service_eta){f->eta_p50, f->eta_p90, f->eta_takes_ms};
     return 0;
+}
+
+static int fake_eta_run(struct weir_service_eta *eta, int64_t *ret_p50, int64_t *ret_p90,
+                        struct weir_err *err)
+{
+    usleep(1000 * eta->takes_ms); /* the loop goes on meanwhile */
+    if (eta->p90 == 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "too large to simulate");
+    *ret_p50 = eta->p50;
+    *ret_p90 = eta->p90;
+    return 0;
+}
+
+static void fake_eta_end(struct weir_service_eta *eta)
+{
+    weir_mem_free(eta);
 }
 
 static int fake_submit(void *ctx, const struct weir_actor *actor, const struct weir_tree *doc,
@@ -635,7 +659,9 @@ static void make_service(struct api_fixture *f)
         .plan_world = fake_plan_world,
         .store = fake_store,
         .cluster = fake_cluster,
-        .eta = fake_eta,
+        .eta_begin = fake_eta_begin,
+        .eta_run = fake_eta_run,
+        .eta_end = fake_eta_end,
         .is_ready = fake_is_ready,
         .policy = fake_policy,
         .counters = fake_counters,

@@ -479,6 +479,43 @@ static void test_explain_waiting(void **state)
     api_answer_finish(&answer);
 }
 
+/* The simulation may fail, be one of too many, or end when nobody waits for it any more. */
+static void test_explain_without_time(void **state)
+{
+    static const char request[] = "GET /v1/workloads/next/explain HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct api_answer answer;
+    int fds[8];
+
+    (void)state;
+    api_add(&f, "next", "research", 1, false);
+    api_tick(&f);
+    f.eta_p50 = 51840000;
+    get("/v1/workloads/next/explain", 200, &answer);
+    assert_string_equal(api_text(&answer, "expected_start"), "null");
+    assert_string_equal(api_text(&answer, "text[1]"),
+                        "when it starts cannot be told: too large to simulate");
+    api_answer_finish(&answer);
+    f.eta_p90 = INT64_MAX;
+    get("/v1/workloads/next/explain", 200, &answer);
+    assert_string_equal(api_text(&answer, "expected_start.p90_ms"), "null");
+    assert_non_null(strstr(api_text(&answer, "text[1]"), "(at the latest unknown)"));
+    api_answer_finish(&answer);
+    f.eta_takes_ms = 500;
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        fds[i] = api_dial(&f);
+        api_say(&f, fds[i], request, sizeof(request) - 1);
+        for (int k = 0; k < 10; k++)
+            api_turn(&f);
+    }
+    get("/v1/workloads/next/explain", 200, &answer);
+    assert_string_equal(api_text(&answer, "text[1]"),
+                        "when it starts cannot be told: too many ask at once");
+    api_answer_finish(&answer);
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        close(fds[i]);
+    /* The fixture goes while they are under way. */
+}
+
 static void test_explain_others(void **state)
 {
     struct api_answer answer;
@@ -525,6 +562,7 @@ int main(void)
         TEST(test_ended_array),
         TEST(test_cancel_and_signal),
         TEST(test_explain_waiting),
+        TEST(test_explain_without_time),
         TEST(test_explain_others),
     };
 
