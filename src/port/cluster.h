@@ -93,8 +93,8 @@ struct weir_cluster {
     void (*forget)(void *ctx);
     /* Marks a slot as in use. */
     int (*adopt)(void *ctx, const struct weir_cluster_ref *ref, struct weir_err *err);
-    /* Appends up to max bytes of a stream from `offset`. *ret_first is the oldest offset still
-     * there; what lies before was rotated away. 0 bytes appended: nothing more now.
+    /* Appends up to max bytes of a stream from `offset`. *ret_first: where they begin; above
+     * `offset` where output was rotated away or dropped. 0 bytes appended: nothing more now.
      * WEIR_E_NOT_FOUND: never wrote anything. */
     int (*read_output)(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
                        enum weir_stream stream, uint64_t offset, size_t max, uint64_t *ret_first,

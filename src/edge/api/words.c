@@ -203,8 +203,8 @@ void weir_words_subject(const struct weir_world *world, uint32_t kind, uint32_t 
 
 /* ---- sentences ---- */
 
-/* {count} {total} nodes or devices; {subject} its name; {need} {have} amounts of the resource;
- * {held} {limit} of the queue; {resource}; {time} not before; {members} {fit} of a gang. */
+/* {need} and {have}: amounts of the resource, or {need-count} and {have-count} of things; {held}
+ * and {limit} of the queue; {resource}; {time} not before. */
 struct phrase {
     const char *alone;   /* of the workload, its queue, its gang */
     const char *nodes;   /* after "3 of 5 "; NULL: alone */
@@ -272,6 +272,8 @@ static int64_t not_before(const struct weir_words *words)
     const struct weir_workload *w = weir_world_workload(words->world, words->workload);
     int64_t earliest = INT64_MAX;
 
+    if (words->until_wall_ms > 0)
+        return words->until_wall_ms;
     if (w->not_before_wall_ms > words->now_wall_ms)
         return w->not_before_wall_ms;
     for (uint32_t t = w->first_task; t != WEIR_NONE;) {
@@ -304,10 +306,14 @@ static void put_field(const struct weir_words *words, const struct weir_reason *
         put_resource(words->world, reason->resource, out);
     else if (weir_str_eq_c(name, "need"))
         weir_words_amount(words->world, resource, reason->need, out);
+    else if (weir_str_eq_c(name, "have"))
+        weir_words_amount(words->world, resource, reason->have, out);
     else if (weir_str_eq_c(name, "held"))
-        weir_words_amount(words->world, resource, queue->held.of[resource], out);
+        weir_words_amount(words->world, resource, queue->limit.of[resource] - reason->have, out);
     else if (weir_str_eq_c(name, "limit"))
         weir_words_amount(words->world, resource, queue->limit.of[resource], out);
+    else if (weir_str_eq_c(name, "count"))
+        weir_buf_u64(out, reason->count);
     else if (weir_str_eq_c(name, "have-count"))
         weir_buf_i64(out, reason->have);
     else if (weir_str_eq_c(name, "need-count"))
@@ -342,7 +348,8 @@ static void put_phrase(const struct weir_words *words, const struct weir_reason 
 static const char *for_one(const char *phrase, struct weir_buf *out)
 {
     static const char *const verbs[][2] = {
-        {"have ", "has "}, {"are ", "is "}, {"go ", "goes "}, {"lack ", "lacks "}, {"fit", "fits"},
+        {"have their ", "has its "}, {"have ", "has "}, {"are ", "is "}, {"go ", "goes "},
+        {"lack ", "lacks "},         {"fit", "fits"},
     };
 
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
@@ -425,23 +432,64 @@ static void put_holders(const struct weir_words *words, const struct weir_reason
     }
 }
 
+/* The node that comes nearest. */
+static void put_nearest(const struct weir_words *words, const struct weir_reason *reason,
+                        struct weir_buf *out)
+{
+    if (reason->subject_kind != WEIR_SUBJECT_NODE || reason->subject == WEIR_NONE ||
+        reason->resource == WEIR_NONE)
+        return;
+    weir_buf_printf(out, " (nearest: %.*s with ",
+                    WEIR_STR_ARG(weir_world_string(
+                        words->world, weir_world_node(words->world, reason->subject)->name)));
+    put_phrase(words, reason, "{have}, {need} needed)", out);
+}
+
+/* Where a level says a reason in its own way; else NULL. */
+static const char *special_phrase(const struct weir_reason *reason)
+{
+    bool is_passed = reason->code == WEIR_REASON_NONE;
+
+    if (reason->level == WEIR_LEVEL_DEVICES && is_passed)
+        return "{have-count} of {count} can be had now, a task needs {need-count}";
+    if (reason->level == WEIR_LEVEL_GANG && is_passed && reason->need > 0)
+        return "{have-count} of {need-count} find room at the same time";
+    if (reason->level == WEIR_LEVEL_GANG && reason->code == WEIR_REASON_GANG && reason->need == 0)
+        return "some of them are still stopping";
+    if (reason->level == WEIR_LEVEL_QUEUE && reason->code == WEIR_REASON_BEGIN_TIME)
+        return "closed until {time}";
+    return NULL;
+}
+
+/* Below the reason that sums them up, nodes and devices are counted by what is in the way. */
+static const char *counted_phrase(const struct weir_reason *reason, const struct phrase *phrase)
+{
+    if (reason->count == 0 || reason->first_child != WEIR_NONE || reason->resource != WEIR_NONE)
+        return NULL;
+    if (reason->level == WEIR_LEVEL_NODES)
+        return phrase->nodes;
+    return reason->level == WEIR_LEVEL_DEVICES ? phrase->devices : NULL;
+}
+
 void weir_words_reason(const struct weir_words *words, const struct weir_reason *reason,
                        struct weir_buf *out)
 {
     static const struct phrase unknown = {"it has to wait", NULL, NULL};
     const struct phrase *phrase =
         reason->code < WEIR_REASON_CODE_MAX ? &phrases[reason->code] : &unknown;
-    const char *counted = reason->level == WEIR_LEVEL_NODES     ? phrase->nodes
-                          : reason->level == WEIR_LEVEL_DEVICES ? phrase->devices
-                                                                : NULL;
+    const char *special = special_phrase(reason);
+    const char *counted = counted_phrase(reason, phrase);
 
     put_level(words, reason, out);
-    if (counted != NULL && reason->count > 0)
+    if (special != NULL)
+        put_phrase(words, reason, special, out);
+    else if (counted != NULL)
         put_counted(words, reason, counted, out);
     else
         put_phrase(words, reason, phrase->alone, out);
     if (reason->level == WEIR_LEVEL_QUEUE && reason->code == WEIR_REASON_NONE)
         put_quota(words, reason, out);
+    put_nearest(words, reason, out);
     put_holders(words, reason, out);
 }
 

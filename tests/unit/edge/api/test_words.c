@@ -27,7 +27,7 @@ static int tear_down(void **state)
 
 static struct weir_words words_of(uint64_t number)
 {
-    return (struct weir_words){f.world, &f.plan, api_row(&f, number), 86400000};
+    return (struct weir_words){f.world, &f.plan, api_row(&f, number), 0, 86400000};
 }
 
 static struct weir_reason reason_of(enum weir_reason_level level, enum weir_reason_code code)
@@ -94,8 +94,9 @@ static void test_reasons(void **state)
 
     reason = reason_of(WEIR_LEVEL_QUEUE, WEIR_REASON_QUEUE_LIMIT);
     reason.resource = WEIR_RES_GPU;
+    reason.have = 500;
     reason.need = 3000;
-    assert_reason(&reason, "queue research: its limit of 2 GPUs is reached (0 GPUs held, 3 GPUs "
+    assert_reason(&reason, "queue research: its limit of 2 GPUs is reached (1.5 GPUs held, 3 GPUs "
                            "more asked for)");
     reason = reason_of(WEIR_LEVEL_QUEUE, WEIR_REASON_NONE);
     reason.subject_kind = WEIR_SUBJECT_QUEUE;
@@ -103,6 +104,22 @@ static void test_reasons(void **state)
     assert_reason(&reason, "queue default: ok (0 GPUs held, no limit)");
     reason = reason_of(WEIR_LEVEL_GANG, WEIR_REASON_GANG);
     assert_reason(&reason, "members: 1 of 3 members fit at the same time");
+    reason.need = 0;
+    assert_reason(&reason, "members: some of them are still stopping");
+    reason = reason_of(WEIR_LEVEL_GANG, WEIR_REASON_NONE);
+    assert_reason(&reason, "members: 1 of 3 find room at the same time");
+    reason = reason_of(WEIR_LEVEL_QUEUE, WEIR_REASON_BEGIN_TIME);
+    assert_reason(&reason, "queue research: closed until 1970-01-03 01:00 UTC");
+    reason = reason_of(WEIR_LEVEL_DEVICES, WEIR_REASON_NONE);
+    assert_reason(&reason, "GPUs: 1 of 2 can be had now, a task needs 3");
+    reason = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_RESOURCES);
+    reason.resource = WEIR_RES_GPU;
+    reason.subject_kind = WEIR_SUBJECT_NODE;
+    reason.subject = f.nodes[0];
+    reason.have = 1000;
+    reason.need = 4000;
+    assert_reason(&reason, "nodes: not enough free GPUs anywhere (nearest: alpha with 1 GPU, 4 "
+                           "GPUs needed)");
     reason = reason_of(WEIR_LEVEL_WORKLOAD, WEIR_REASON_BEGIN_TIME);
     assert_reason(&reason, "workload: not before 1970-01-03 01:00 UTC");
     reason = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_MEMORY);
