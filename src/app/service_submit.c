@@ -70,14 +70,22 @@ static int check_isolation(const struct weir_server *server, const struct weir_t
     return 0;
 }
 
+/* In an arena of its own: it looks at the whole fleet, for each of many submissions. */
+static int admit(struct weir_server *server, struct weir_submission *s, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_ask ask = {&s->ask.workload, &s->ask.role, &s->ask.shape, 1};
+    struct weir_refusal refusal;
+
+    return weir_admit(weir_edit_view(server->edit), &server->policy, &ask, &arena, &refusal, err);
+}
+
 int weir_submission_check(struct weir_server *server, const struct weir_actor *actor,
                           const struct weir_tree *doc, struct weir_arena *arena,
                           struct weir_submission *ret, struct weir_err *err)
 {
     const struct weir_tree *demo = weir_tree_path(doc, "metadata.labels.demo");
     struct weir_submission s = {.actor = actor, .name = weir_resource_name(doc)};
-    struct weir_refusal refusal;
-    struct weir_ask ask;
     int r = check_user(server, actor, err);
 
     if (r == 0)
@@ -107,8 +115,7 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     r = check_isolation(server, doc, &s, err);
     if (r < 0)
         return r;
-    ask = (struct weir_ask){&s.ask.workload, &s.ask.role, &s.ask.shape, 1};
-    r = weir_admit(weir_edit_view(server->edit), &server->policy, &ask, arena, &refusal, err);
+    r = admit(server, &s, err);
     if (r == 0)
         *ret = s;
     return r;
