@@ -6,9 +6,11 @@
 static int start(const struct weir_plan *plan, const struct weir_action *action,
                  struct weir_now now, struct weir_edit *edit)
 {
-    return weir_edit_task_start(edit, action->task, action->node,
-                                plan->grants + action->first_grant, action->n_grants, now.wall_ms,
-                                now.mono_ms);
+    const struct weir_grant *grants =
+        action->n_grants > 0 ? plan->grants + action->first_grant : NULL;
+
+    return weir_edit_task_start(edit, action->task, action->node, grants, action->n_grants,
+                                now.wall_ms, now.mono_ms);
 }
 
 /* STOP and EVICT: what runs is asked to leave, what is queued ends at once. */

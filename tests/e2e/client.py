@@ -16,6 +16,10 @@ import unittest
 sys.dont_write_bytecode = True
 from fake_weir import (ATTEMPT, END, GAP, NOTHING, STATE, STDERR, STDOUT, Cut, FakeWeir, always, ended, frame, workload)
 
+# Whoever started this in the background had these ignored, and so would the commands be.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(_number, signal.SIG_DFL)
+
 WEIR = None
 SUBMIT = ("POST", "/v1/workloads")
 ATTACH = ("GET", "/v1/workloads/7/attach")

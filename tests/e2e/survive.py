@@ -104,11 +104,10 @@ def test_a_full_disk(t):
     server = t.serve(data=os.path.join(disk, 'data'))
     numbers = [server.submit(*job_args(t, server, 0.3)) for _ in range(20)]
     filler = os.path.join(disk, 'filler')
-    with open(filler, 'wb') as file:
+    with open(filler, 'wb', buffering=0) as file:
         try:
             while True:
                 file.write(b'x' * 65536)
-                file.flush()
         except OSError:
             pass
     refused = 0
@@ -139,11 +138,10 @@ def test_a_full_disk_empties_while_up(t):
     server = t.serve(data=os.path.join(disk, 'data'))
     numbers = [server.submit(*job_args(t, server, 1)) for _ in range(12)]
     filler = os.path.join(disk, 'filler')
-    with open(filler, 'wb') as file:
+    with open(filler, 'wb', buffering=0) as file:
         try:
             while True:
                 file.write(b'x' * 65536)
-                file.flush()
         except OSError:
             pass
     time.sleep(2.5)  # jobs end while there is no room to write it down

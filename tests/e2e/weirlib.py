@@ -21,6 +21,11 @@ SEED = int(os.environ.get('WEIR_SEED', '1'))
 FULL = os.environ.get('WEIR_FULL') == '1'
 
 
+# Whoever started this in the background had these ignored, and so would the commands be.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(_number, signal.SIG_DFL)
+
+
 class Skip(Exception):
     pass
 

@@ -51,8 +51,7 @@ uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t v
     if (device->out != WEIR_REASON_NONE)
         return device->out;
     if (views & WEIR_IN_NOW && !has_room(device, WEIR_VIEW_NOW, request))
-        return device->used[WEIR_VIEW_NOW].n_given > 0 ? WEIR_REASON_PRIORITY
-                                                       : WEIR_REASON_DEVICE_BUSY;
+        return WEIR_REASON_DEVICE_BUSY;
     if (views & WEIR_IN_SOON && !has_room(device, WEIR_VIEW_SOON, request))
         return device->used[WEIR_VIEW_SOON].n_given > 0 ? WEIR_REASON_RESERVED
                                                         : WEIR_REASON_DEVICE_BUSY;
@@ -121,9 +120,9 @@ static void filter_amounts(const struct weir_overlay *overlay, uint32_t views, u
 static uint32_t blocking_code(const uint32_t counts[WEIR_REASON_CODE_MAX], uint32_t missing)
 {
     static const uint32_t order[] = {
-        WEIR_REASON_PRIORITY,        WEIR_REASON_RESERVED,       WEIR_REASON_DEVICE_BUSY,
-        WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY,
-        WEIR_REASON_ISOLATION,       WEIR_REASON_GPU_MEMORY,
+        WEIR_REASON_RESERVED,       WEIR_REASON_DEVICE_BUSY,      WEIR_REASON_DEVICE_CORDONED,
+        WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_ISOLATION,
+        WEIR_REASON_GPU_MEMORY,
     };
 
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
@@ -182,11 +181,13 @@ void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32
 uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
 {
     static const uint32_t order[] = {
-        WEIR_REASON_PRIORITY,       WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_BUSY,
-        WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED,
-        WEIR_REASON_NODE_CORDONED,  WEIR_REASON_NODE_NOT_READY,   WEIR_REASON_CPU,
-        WEIR_REASON_MEMORY,         WEIR_REASON_RESOURCES,        WEIR_REASON_ISOLATION,
-        WEIR_REASON_GPU_MEMORY,     WEIR_REASON_GPU_CLASS,        WEIR_REASON_LABELS,
+        WEIR_REASON_RESERVED,        WEIR_REASON_DEVICE_BUSY,
+        WEIR_REASON_DEVICE_FOREIGN,  WEIR_REASON_DEVICE_UNHEALTHY,
+        WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_NODE_CORDONED,
+        WEIR_REASON_NODE_NOT_READY,  WEIR_REASON_CPU,
+        WEIR_REASON_MEMORY,          WEIR_REASON_RESOURCES,
+        WEIR_REASON_ISOLATION,       WEIR_REASON_GPU_MEMORY,
+        WEIR_REASON_GPU_CLASS,       WEIR_REASON_LABELS,
     };
 
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)

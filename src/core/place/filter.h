@@ -39,8 +39,8 @@ uint32_t weir_filter_kind(const struct weir_overlay_device *device,
 
 /* Why this device would not do, in these views; NONE if it would. Fixed properties come first:
  * GPU_CLASS, GPU_MEMORY, ISOLATION; then what may pass: DEVICE_UNHEALTHY, DEVICE_CORDONED,
- * DEVICE_FOREIGN; DEVICE_BUSY (held in the world), PRIORITY (given to others by this decision),
- * RESERVED (promised to others). */
+ * DEVICE_FOREIGN; DEVICE_BUSY (held, or given out by this decision), RESERVED (promised to
+ * others). */
 uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t views,
                             const struct weir_request *request);
 

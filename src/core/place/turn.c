@@ -23,6 +23,8 @@ static int start_members(struct turn *turn, const struct weir_set *set)
     for (uint32_t i = 0; i < set->n_members; i++) {
         const struct weir_member *member = &set->members[i];
         const struct weir_task *task = weir_world_task(tick->world, member->task);
+        const struct weir_grant *grants =
+            member->spot.n_grants > 0 ? tick->overlay.grants + member->spot.first_grant : NULL;
         struct weir_action action = {
             .kind = WEIR_ACTION_START,
             .cause = WEIR_CAUSE_PLACED,
@@ -33,8 +35,7 @@ static int start_members(struct turn *turn, const struct weir_set *set)
             .for_whom = WEIR_NONE,
         };
 
-        if (weir_draft_start(&tick->draft, action, tick->overlay.grants + member->spot.first_grant,
-                             member->spot.n_grants) < 0)
+        if (weir_draft_start(&tick->draft, action, grants, member->spot.n_grants) < 0)
             return WEIR_E_NO_MEMORY;
     }
     turn->candidate->n_placed += set->n_members;

@@ -202,7 +202,12 @@ uint32_t weir_line_next(struct weir_line *line, enum weir_line_change change)
 
 /* ---- setting up ---- */
 
-/* Minutes since the base that a queue is not open, or open. */
+static int64_t minutes_at(const struct weir_line *line, const struct weir_queue *queue, uint32_t i)
+{
+    return (int64_t)weir_world_span_at(line->tick->world, queue->open_hours, i) * WEIR_TIME_MIN;
+}
+
+/* Is it open now, and if not, when next? */
 static bool is_open(const struct weir_line *line, const struct weir_queue *queue, int64_t *opens)
 {
     int64_t since = line->tick->now.wall_ms - queue->open_hours_base_wall_ms;
@@ -212,9 +217,8 @@ static bool is_open(const struct weir_line *line, const struct weir_queue *queue
     if (n == 0)
         return true;
     for (uint32_t i = 0; i + 1 < n; i += 2) {
-        int64_t from = weir_world_span_at(line->tick->world, queue->open_hours, i) * WEIR_TIME_MIN;
-        int64_t to =
-            weir_world_span_at(line->tick->world, queue->open_hours, i + 1) * WEIR_TIME_MIN;
+        int64_t from = minutes_at(line, queue, i);
+        int64_t to = minutes_at(line, queue, i + 1);
 
         if (from <= since && since < to)
             return true;

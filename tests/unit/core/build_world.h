@@ -502,19 +502,22 @@ static inline uint32_t end_stopping(struct bench *b)
     return n;
 }
 
-/* Ticks, and lets what follows happen, until nothing more does; fails after n rounds. */
-static inline void settle(struct bench *b, int n)
+/* Ticks, and lets what follows happen, until nothing more does; fails after n rounds. Returns how
+ * many it took. */
+static inline int settle(struct bench *b, int n)
 {
-    uint32_t n_changes;
+    for (int round = 1; round <= n; round++) {
+        uint32_t n_changes;
 
-    do {
-        if (n-- == 0)
-            fail_msg("the world does not come to rest:\n%s", b->tell != NULL ? b->tell(b) : "");
         tick(b);
         n_changes = b->plan.n_actions + run_started(b) + end_stopping(b);
         b->now.wall_ms++;
         b->now.mono_ms++;
-    } while (n_changes > 0);
+        if (n_changes == 0)
+            return round;
+    }
+    fail_msg("the world does not come to rest:\n%s", b->tell != NULL ? b->tell(b) : "");
+    return n;
 }
 
 static inline const struct weir_action *action_on(const struct bench *b, const char *job,

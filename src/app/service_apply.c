@@ -1,0 +1,144 @@
+/* Many resources at once, all or nothing. */
+#include "app/service_impl.h"
+#include "base/arena.h"
+#include "base/tree.h"
+
+struct applying {
+    struct weir_server *server;
+    const struct weir_actor *actor;
+    const struct weir_tree *const *docs;
+    uint32_t n;
+    enum weir_kind *kinds;
+    struct weir_queue_change *queues; /* name empty where the document is no queue */
+    struct weir_submission *submissions;
+    struct weir_apply_result *results;
+    struct weir_arena *arena;
+};
+
+static int check_apply(struct applying *a, struct weir_err *err)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        int r = weir_resource_check(a->docs[i], &a->kinds[i], err);
+
+        if (r == 0)
+            r = weir_service_check_role(
+                a->actor, a->kinds[i] == WEIR_KIND_QUEUE ? WEIR_ROLE_ADMIN : WEIR_ROLE_SUBMIT,
+                a->kinds[i] == WEIR_KIND_QUEUE ? "change queues" : "submit", err);
+        if (r == 0 && a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_check(a->server, a->docs[i], a->arena, &a->queues[i], err);
+        if (r < 0)
+            return r;
+        for (uint32_t j = 0; j < i; j++)
+            if (a->queues[i].name.len > 0 && weir_str_eq(a->queues[i].name, a->queues[j].name))
+                return weir_tree_error(a->docs[i], err, "queue '%.*s' is given twice",
+                                       WEIR_STR_ARG(a->queues[i].name));
+    }
+    return weir_queue_change_check_parents(a->server, a->docs, a->queues, a->n, err);
+}
+
+static int write_queues(struct applying *a, struct weir_err *err)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < a->n; i++)
+        if (a->kinds[i] == WEIR_KIND_QUEUE && !a->queues[i].unchanged)
+            r = weir_queue_change_write(a->server, a->actor, &a->queues[i], err);
+    for (uint32_t i = 0; r == 0 && i < a->n; i++)
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_write_parent(a->server, &a->queues[i], err);
+    return r < 0 ? weir_server_fail(a->server, r, err) : 0;
+}
+
+static void report(struct applying *a)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct weir_queue_change *q = &a->queues[i];
+
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            a->results[i] =
+                (struct weir_apply_result){WEIR_STR("Queue"), q->name, 0,
+                                           q->unchanged            ? WEIR_APPLIED_UNCHANGED
+                                           : q->index == WEIR_NONE ? WEIR_APPLIED_CREATED
+                                                                   : WEIR_APPLIED_CONFIGURED};
+        else
+            a->results[i] = (struct weir_apply_result){WEIR_STR("Workload"), a->submissions[i].name,
+                                                       0, WEIR_APPLIED_CREATED};
+    }
+}
+
+/* Queues come first, so that workloads of the same apply find them; the transaction is open then,
+ * and a workload that is refused fails it as a whole. */
+static int write_apply(struct applying *a, struct weir_err *err)
+{
+    int r = weir_server_begin(a->server, err);
+
+    if (r == 0)
+        r = write_queues(a, err);
+    for (uint32_t i = 0; r == 0 && i < a->n; i++) {
+        if (a->kinds[i] != WEIR_KIND_WORKLOAD)
+            continue;
+        r = weir_submission_check(a->server, a->actor, a->docs[i], a->arena, &a->submissions[i],
+                                  err);
+        if (r < 0)
+            return weir_server_fail(a->server, r, err);
+        r = weir_submission_accept(a->server, &a->submissions[i], &a->results[i].number, err);
+    }
+    return r;
+}
+
+/* Workloads that name only queues that exist are refused before anything is written. */
+static int precheck_workloads(struct applying *a, struct weir_err *err)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct weir_tree *queue = weir_tree_path(a->docs[i], "spec.queue");
+        bool is_new = false;
+
+        if (a->kinds[i] != WEIR_KIND_WORKLOAD)
+            continue;
+        for (uint32_t j = 0; queue != NULL && j < a->n; j++)
+            is_new = is_new || weir_str_eq(a->queues[j].name, queue->text);
+        if (!is_new) {
+            int r = weir_submission_check(a->server, a->actor, a->docs[i], a->arena,
+                                          &a->submissions[i], err);
+
+            if (r < 0)
+                return r;
+        }
+    }
+    return 0;
+}
+
+int weir_service_apply(void *ctx, const struct weir_actor *actor,
+                       const struct weir_tree *const *docs, uint32_t n_docs, bool dry_run,
+                       struct weir_arena *arena, struct weir_apply_result **ret_results,
+                       struct weir_done done, struct weir_err *err)
+{
+    struct weir_server *server = ctx;
+    struct applying a = {
+        .server = server,
+        .actor = actor,
+        .docs = docs,
+        .n = n_docs,
+        .kinds = weir_arena_new_n(arena, enum weir_kind, n_docs + 1u),
+        .queues = weir_arena_new_n(arena, struct weir_queue_change, n_docs + 1u),
+        .submissions = weir_arena_new_n(arena, struct weir_submission, n_docs + 1u),
+        .results = weir_arena_new_n(arena, struct weir_apply_result, n_docs + 1u),
+        .arena = arena,
+    };
+    int r = weir_service_check_ready(server, err);
+
+    if (r < 0)
+        return r;
+    if (a.kinds == NULL || a.queues == NULL || a.submissions == NULL || a.results == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory to apply %u resources", n_docs);
+    r = check_apply(&a, err);
+    if (r == 0)
+        r = precheck_workloads(&a, err);
+    if (r < 0)
+        return r;
+    report(&a);
+    *ret_results = a.results;
+    if (!dry_run)
+        r = write_apply(&a, err);
+    return r < 0 ? r : weir_server_add_done(server, done, 0);
+}

@@ -1,0 +1,259 @@
+#include "build_world.h"
+
+/* A tree in one line: LEVEL:CODE, with count, have and need where they are set, children in
+ * brackets. */
+static void put_tree(const struct bench *b, uint32_t at, char *text, size_t size)
+{
+    for (; at != WEIR_NONE; at = b->plan.reasons[at].next) {
+        const struct weir_reason *r = &b->plan.reasons[at];
+        size_t n = strlen(text);
+
+        n += (size_t)snprintf(text + n, size - n, "%s%s:%s", n > 0 && text[n - 1] != '[' ? " " : "",
+                              weir_level_name((enum weir_reason_level)r->level),
+                              weir_reason_name((enum weir_reason_code)r->code));
+        if (r->count > 0)
+            n += (size_t)snprintf(text + n, size - n, "*%u", r->count);
+        if (r->need > 0)
+            n += (size_t)snprintf(text + n, size - n, "(%lld/%lld)", (long long)r->have,
+                                  (long long)r->need);
+        if (r->first_child == WEIR_NONE)
+            continue;
+        snprintf(text + n, size - n, "[");
+        put_tree(b, r->first_child, text, size);
+        n = strlen(text);
+        snprintf(text + n, size - n, "]");
+    }
+}
+
+static const char *tree(const struct bench *b, const char *job)
+{
+    static char text[2048];
+
+    text[0] = '\0';
+    put_tree(b, verdict_of(b, job)->reason, text, sizeof(text));
+    return text;
+}
+
+static const struct weir_reason *blocking(const struct bench *b, const char *job)
+{
+    return &b->plan.reasons[verdict_of(b, job)->blocking];
+}
+
+static void busy_gpus_and_who_holds_them(void **state)
+{
+    const struct weir_reason *reason;
+    const struct weir_verdict *v;
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    add_node(&b, (struct node_spec){.name = "n2", .gpus = 2, .class = "l4"});
+    add_queue(&b, (struct queue_spec){.name = "org"});
+    add_queue(&b, (struct queue_spec){.name = "q", .parent = "org"});
+    add_job(&b, (struct job_spec){
+                    .name = "large", .queue = "q", .gpus = 3, .class = "h100", .p50_ms = 90000});
+    add_job(&b, (struct job_spec){
+                    .name = "small", .queue = "q", .gpus = 1, .class = "h100", .p50_ms = 30000});
+    add_job(&b, (struct job_spec){.name = "other", .queue = "q", .gpus = 2, .class = "l4"});
+    tick(&b);
+    run_started(&b);
+    add_job(&b, (struct job_spec){.name = "j", .queue = "q", .gpus = 1, .class = "h100"});
+    add_job(&b, (struct job_spec){.name = "twin", .queue = "q", .gpus = 1, .class = "h100"});
+    b.now.wall_ms += 10000;
+    b.now.mono_ms += 10000;
+    tick(&b);
+    assert_string_equal(tree(&b, "j"),
+                        "workload:None[queue:None queue:None "
+                        "nodes:Resources*2(0/1000)[nodes:GpuClass*1 nodes:DeviceBusy*1] "
+                        "devices:None*6(0/1)[devices:GpuClass*2 devices:DeviceBusy*4]]");
+    reason = blocking(&b, "j");
+    assert_int_equal(reason->resource, class_of(&b, "h100"));
+    assert_int_equal(reason->subject, node_at(&b, "n1"));
+    assert_int_equal(reason->n_holders, 2);
+    assert_int_equal(b.plan.holders[reason->first_holder].workload, job_at(&b, "large"));
+    assert_int_equal(b.plan.holders[reason->first_holder].amount, 3000);
+    assert_int_equal(b.plan.holders[reason->first_holder].end_p50_wall_ms, b.now.wall_ms + 80000);
+    assert_int_equal(b.plan.holders[reason->first_holder + 1].workload, job_at(&b, "small"));
+    /* The first to let go is the one to wait for. */
+    v = verdict_of(&b, "j");
+    assert_int_equal(v->unblock, WEIR_UNBLOCK_WAIT_FOR);
+    assert_int_equal(v->unblock_subject, job_at(&b, "small"));
+    /* Equal workloads share a tree; their places differ. */
+    assert_int_equal(v->position, 1);
+    assert_int_equal(verdict_of(&b, "twin")->position, 2);
+    assert_int_equal(verdict_of(&b, "twin")->reason, v->reason);
+    bench_finish(&b);
+}
+
+static void at_most_eight_holders(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 16});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    for (int i = 0; i < 12; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "j%d", i);
+        add_job(&b, (struct job_spec){.name = name, .queue = "q", .gpus = i % 3 == 0 ? 2 : 1});
+    }
+    tick(&b);
+    run_started(&b);
+    add_job(&b, (struct job_spec){.name = "j", .queue = "q", .gpus = 1});
+    tick(&b);
+    assert_int_equal(blocking(&b, "j")->n_holders, 8);
+    for (uint32_t i = 0; i < 8; i++)
+        assert_int_equal(b.plan.holders[blocking(&b, "j")->first_holder + i].amount,
+                         i < 4 ? 2000 : 1000);
+    bench_finish(&b);
+}
+
+static void limits_say_where_and_how_much(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    add_queue(&b, (struct queue_spec){.name = "org", .limit_gpus = 4});
+    add_queue(&b, (struct queue_spec){.name = "q", .parent = "org"});
+    add_job(&b, (struct job_spec){.name = "runs", .queue = "q", .gpus = 3});
+    add_job(&b, (struct job_spec){.name = "waits", .queue = "q", .gpus = 2});
+    add_job(&b, (struct job_spec){.name = "never", .queue = "q", .gpus = 6});
+    tick(&b);
+    assert_string_equal(tree(&b, "waits"),
+                        "workload:None[queue:None queue:ParentLimit(1000/2000) "
+                        "nodes:None*1 devices:None*8(5/2)[devices:DeviceBusy*3]]");
+    assert_int_equal(blocking(&b, "waits")->subject, queue_at(&b, "org"));
+    assert_int_equal(verdict_of(&b, "waits")->unblock, WEIR_UNBLOCK_WAIT_FOR);
+    assert_int_equal(verdict_of(&b, "waits")->unblock_subject, job_at(&b, "runs"));
+    assert_int_equal(verdict_of(&b, "never")->unblock, WEIR_UNBLOCK_RAISE_LIMIT);
+    assert_int_equal(verdict_of(&b, "never")->unblock_subject, queue_at(&b, "org"));
+    assert_int_equal(verdict_of(&b, "never")->unblock_amount, 9000);
+    bench_finish(&b);
+}
+
+static void gangs_and_topology(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4, .rack = "r1"});
+    add_node(&b, (struct node_spec){.name = "n2", .gpus = 4, .rack = "r2"});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    add_job(&b, (struct job_spec){.name = "runs", .queue = "q", .gpus = 2});
+    add_job(&b, (struct job_spec){.name = "gang", .queue = "q", .tasks = 4, .gpus = 2});
+    add_job(&b, (struct job_spec){
+                    .name = "rack", .queue = "q", .tasks = 3, .gpus = 2, .same_rack = true});
+    tick(&b);
+    assert_string_equal(tree(&b, "gang"),
+                        "workload:None[queue:None gang:Gang(3/4) nodes:Resources*2 "
+                        "devices:None*8(6/2)[devices:DeviceBusy*2]]");
+    assert_int_equal(verdict_of(&b, "gang")->unblock, WEIR_UNBLOCK_WAIT_FOR);
+    assert_string_equal(tree(&b, "rack"),
+                        "workload:None[queue:None gang:None(3/3) topology:Topology*2(4000/6000) "
+                        "nodes:None*2 devices:None*8(6/2)[devices:DeviceBusy*2]]");
+    assert_int_equal(verdict_of(&b, "rack")->unblock, WEIR_UNBLOCK_ADD_CAPACITY);
+    assert_int_equal(verdict_of(&b, "rack")->unblock_amount, 6000);
+    bench_finish(&b);
+}
+
+static void what_is_out_of_service(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4, .phase = WEIR_NODE_QUARANTINED});
+    add_node(&b, (struct node_spec){.name = "n2", .gpus = 3});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    weir_edit_device(b.edit, device_at(&b, "n2", 0))->cordoned = 1;
+    weir_edit_device(b.edit, device_at(&b, "n2", 1))->health = WEIR_DEVICE_UNHEALTHY;
+    weir_edit_device(b.edit, device_at(&b, "n2", 2))->n_foreign = 1;
+    add_job(&b, (struct job_spec){.name = "one", .queue = "q", .gpus = 1});
+    add_job(&b, (struct job_spec){.name = "four", .queue = "q", .gpus = 4});
+    add_job(&b, (struct job_spec){.name = "five", .queue = "q", .gpus = 5});
+    tick(&b);
+    assert_string_equal(tree(&b, "one"),
+                        "workload:None[queue:None "
+                        "nodes:NodeCordoned*2[nodes:NodeCordoned*1 "
+                        "nodes:DeviceCordoned*1] devices:None*3(0/1)[devices:DeviceUnhealthy*1 "
+                        "devices:DeviceCordoned*1 devices:DeviceForeign*1]]");
+    assert_int_equal(verdict_of(&b, "one")->unblock, WEIR_UNBLOCK_UNCORDON);
+    assert_int_equal(verdict_of(&b, "one")->unblock_subject, node_at(&b, "n1"));
+    assert_string_equal(why(&b, "four"), "NodeCordoned");
+    assert_int_equal(verdict_of(&b, "four")->unblock, WEIR_UNBLOCK_UNCORDON);
+    assert_int_equal(verdict_of(&b, "four")->unblock_subject_kind, WEIR_SUBJECT_NODE);
+    assert_int_equal(verdict_of(&b, "four")->unblock_subject, node_at(&b, "n1"));
+    assert_int_equal(verdict_of(&b, "five")->unblock, WEIR_UNBLOCK_ADD_CAPACITY);
+    assert_int_equal(verdict_of(&b, "five")->unblock_amount, 5000);
+    weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_GONE;
+    tick(&b);
+    assert_string_equal(why(&b, "one"), "DeviceCordoned");
+    assert_int_equal(verdict_of(&b, "one")->unblock, WEIR_UNBLOCK_UNCORDON);
+    assert_int_equal(verdict_of(&b, "one")->unblock_subject_kind, WEIR_SUBJECT_DEVICE);
+    assert_int_equal(verdict_of(&b, "one")->unblock_subject, device_at(&b, "n2", 0));
+    bench_finish(&b);
+}
+
+static void evictions_and_promises(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 2});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    add_job(&b, (struct job_spec){.name = "low", .queue = "q", .gpus = 1});
+    tick(&b);
+    run_started(&b);
+    add_job(&b, (struct job_spec){.name = "high", .queue = "q", .gpus = 2, .priority = 1});
+    add_job(&b, (struct job_spec){.name = "small", .queue = "q", .gpus = 1});
+    tick(&b);
+    assert_string_equal(why(&b, "high"), "Evicting");
+    assert_int_equal(verdict_of(&b, "high")->unblock_subject, job_at(&b, "low"));
+    assert_int_equal(blocking(&b, "high")->n_holders, 1);
+    /* One GPU is free, and kept. */
+    assert_string_equal(why(&b, "small"), "Reserved");
+    assert_int_equal(verdict_of(&b, "small")->unblock, WEIR_UNBLOCK_WAIT_FOR);
+    bench_finish(&b);
+}
+
+static void backoff_of_some_tasks(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    add_job(&b, (struct job_spec){
+                    .name = "a", .queue = "q", .gpus = 1, .tasks = 3, .array = true, .retries = 1});
+    tick(&b);
+    run_started(&b);
+    end_task(&b, "a", 1, WEIR_END_EXITED, 1);
+    tick(&b);
+    tick(&b);
+    assert_string_equal(states(&b, "a"), "RQR");
+    assert_string_equal(why(&b, "a"), "Backoff");
+    assert_int_equal(verdict_of(&b, "a")->unblock, WEIR_UNBLOCK_WAIT_UNTIL);
+    assert_int_equal(verdict_of(&b, "a")->unblock_amount, b.now.wall_ms + 1000);
+    assert_int_equal(b.plan.wake_wall_ms, b.now.wall_ms + 1000);
+    bench_finish(&b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(busy_gpus_and_who_holds_them),  cmocka_unit_test(at_most_eight_holders),
+        cmocka_unit_test(limits_say_where_and_how_much), cmocka_unit_test(gangs_and_topology),
+        cmocka_unit_test(what_is_out_of_service),        cmocka_unit_test(evictions_and_promises),
+        cmocka_unit_test(backoff_of_some_tasks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
