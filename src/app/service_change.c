@@ -141,7 +141,7 @@ int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_
     char who[128];
     struct weir_cordon_record record = {kind, phase, name,
                                         weir_service_actor_name(actor, who, sizeof(who))};
-    uint32_t index;
+    uint32_t index = WEIR_NONE;
     int r = weir_service_check_ready(server, err);
 
     if (r == 0)
