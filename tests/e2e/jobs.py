@@ -8,7 +8,7 @@ import threading
 import time
 
 import weirlib
-from weirlib import Skip, processes_of, wait_for
+from weirlib import Skip, children_of, freeze, processes_of, stat_of, wait_for
 
 
 def test_exit_status_is_the_commands(t):
@@ -169,6 +169,27 @@ def test_preemption_with_a_checkpoint(t):
     assert job['state'] == 'succeeded' and job['attempt'] == 2, job
     with open(log, encoding='utf-8') as file:
         assert file.read().split() == ['start', 'saved', 'urgent', 'start']
+
+
+def test_what_had_ended_is_not_preempted(t):
+    """A job succeeds in the moment in which it is to make room: it has ended, and does not run again."""
+    server = t.serve('--simulate', '2xH100')
+    log, go = os.path.join(t.dir, 'log'), os.path.join(t.dir, 'go')
+    victim = server.submit('--gpus', '2', '--', 'sh', '-c', f'echo $$ >> {log}; while [ ! -e {go} ]; do sleep 0.02; done')
+    main = int(wait_for('the victim to run', lambda: os.path.exists(log) and open(log, encoding='utf-8').read()))
+    shim = stat_of(main)[1]
+    freeze(shim)
+    t.cleanups.append(lambda: stat_of(shim) and os.kill(shim, signal.SIGCONT))
+    open(go, 'w', encoding='utf-8').close()
+    wait_for('the victim to end', lambda: stat_of(main)[0] == 'Z')
+    urgent = server.submit('--gpus', '1', '--priority', '100', '--', 'true')
+    server.wait_state(victim, 'stopping')
+    os.kill(shim, signal.SIGCONT)
+    assert server.wait_ended(urgent)['state'] == 'succeeded'
+    job = server.wait_ended(victim)
+    assert job['state'] == 'succeeded' and job['attempt'] == 1, job
+    with open(log, encoding='utf-8') as file:
+        assert file.read() == f'{main}\n'
 
 
 def test_a_guarantee_is_given_back(t):

@@ -160,6 +160,38 @@ def processes_of(data):
     return found
 
 
+def stat_of(pid):
+    """State and parent of a process; None when it is gone."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as file:
+            fields = file.read().rsplit(b') ', 1)[1].split()
+    except OSError:
+        return None
+    return fields[0].decode(), int(fields[1])
+
+
+def children_of(pid, name=None):
+    """Pids of its children, zombies too; those with this name only."""
+    found = []
+    for entry in os.listdir('/proc'):
+        stat = stat_of(entry) if entry.isdigit() else None
+        if stat is None or stat[1] != pid:
+            continue
+        try:
+            with open(f'/proc/{entry}/comm', encoding='utf-8', errors='replace') as file:
+                if name is None or file.read().strip() == name:
+                    found.append(int(entry))
+        except OSError:
+            continue
+    return found
+
+
+def freeze(pid):
+    """SIGSTOP, and waits until it stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(f'{pid} to stand still', lambda: stat_of(pid)[0] == 'T')
+
+
 class Test:
     def __init__(self, name):
         self.dir = tempfile.mkdtemp(prefix=f'weir-{name[:20]}-')

@@ -18,12 +18,19 @@ static bool is_worth_a_retry(const struct weir_world *world, const struct weir_w
     return false;
 }
 
+/* Supervisors tell an exit before the request to leave from one after it: STOPPED is what obeyed,
+ * EXITED had ended by itself when the request came, and its success holds. A failure in that moment
+ * does not: it may well follow from the stop of others of the gang, so it counts as leaving. */
 static struct weir_fate fate_after_stop(const struct weir_task *task,
                                         const struct weir_workload *job)
 {
+    bool is_cancelled = task->stop_cause == WEIR_CAUSE_CANCELLED || job->cancelled;
+
+    if (task->ended == WEIR_END_EXITED && task->exit_status == 0 && !is_cancelled)
+        return (struct weir_fate){WEIR_FATE_SUCCEEDED, WEIR_CAUSE_EXITED, false};
     if (task->stop_cause == WEIR_CAUSE_RUN_LIMIT)
         return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_RUN_LIMIT, false};
-    if (task->stop_cause == WEIR_CAUSE_CANCELLED || job->cancelled)
+    if (is_cancelled)
         return (struct weir_fate){WEIR_FATE_CANCELLED, WEIR_CAUSE_CANCELLED, false};
     return (struct weir_fate){WEIR_FATE_LEFT, task->stop_cause, false};
 }

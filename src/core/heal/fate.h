@@ -21,6 +21,11 @@ struct weir_fate {
     bool may_retry; /* FAILED, LOST: worth another attempt, if any is left */
 };
 
+/* An attempt that was asked to leave (STOPPING) and has ended:
+ * - cancelled, by its own stop or as a workload: CANCELLED;
+ * - it exited with 0 before the request reached it: SUCCEEDED, whatever it was to leave for, also
+ *   RUN_LIMIT and GANG_BROKEN (a gang that starts anew runs it again with the others);
+ * - everything else: FAILED for RUN_LIMIT, LEFT for the rest. */
 struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_task *task,
                               const struct weir_workload *job);
 

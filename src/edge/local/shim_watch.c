@@ -164,7 +164,10 @@ static void obey(struct weir_shim *shim, const struct weir_command *command)
     uint32_t grace_ms =
         command->grace_ms == WEIR_COMMAND_GRACE_DEFAULT ? shim->launch.grace_ms : command->grace_ms;
 
-    if (command->op != WEIR_COMMAND_FORWARD)
+    /* Main may have ended before the command came, and we not have looked yet: then it was not
+     * stopped. */
+    bury(shim);
+    if (command->op != WEIR_COMMAND_FORWARD && !shim->is_main_gone)
         set_flag(shim, WEIR_ATTEMPT_STOP_ASKED);
     switch (command->op) {
     case WEIR_COMMAND_FORWARD:
@@ -243,6 +246,8 @@ static void run_timers(struct weir_shim *shim)
 {
     int64_t now = weir_clock_mono_us();
 
+    if (now >= shim->limit_us)
+        bury(shim); /* what ended in time did not overrun its limit: main's end lifts it */
     if (now >= shim->limit_us) {
         shim->limit_us = INT64_MAX;
         set_flag(shim, WEIR_ATTEMPT_TIME_LIMIT);

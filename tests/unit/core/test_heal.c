@@ -150,6 +150,91 @@ static void cancels(void **state)
     bench_finish(&b);
 }
 
+/* What is asked to leave may have ended by itself before it heard of it. */
+static void settles_what_was_to_leave(void **state)
+{
+    static const struct {
+        enum weir_cause why;
+        enum weir_end end;
+        int32_t status;
+        const char *state;
+        enum weir_cause cause;
+    } rows[] = {
+        {WEIR_CAUSE_PREEMPTED, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_RECLAIMED, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_DRAINED, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_RUN_LIMIT, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_GANG_BROKEN, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_CANCELLED, WEIR_END_EXITED, 0, "C", WEIR_CAUSE_CANCELLED},
+        {WEIR_CAUSE_PREEMPTED, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_PREEMPTED},
+        {WEIR_CAUSE_RECLAIMED, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_RECLAIMED},
+        {WEIR_CAUSE_DRAINED, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_DRAINED},
+        {WEIR_CAUSE_RUN_LIMIT, WEIR_END_EXITED, 3, "F", WEIR_CAUSE_RUN_LIMIT},
+        {WEIR_CAUSE_GANG_BROKEN, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_GANG_BROKEN},
+        {WEIR_CAUSE_CANCELLED, WEIR_END_EXITED, 3, "C", WEIR_CAUSE_CANCELLED},
+        {WEIR_CAUSE_PREEMPTED, WEIR_END_STOPPED, 0, "Q", WEIR_CAUSE_PREEMPTED},
+        {WEIR_CAUSE_RUN_LIMIT, WEIR_END_STOPPED, 0, "F", WEIR_CAUSE_RUN_LIMIT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bench b;
+
+        print_message("row %zu\n", i);
+        one_node(&b);
+        starts(&b, (struct job_spec){.name = "j", .retries = 1});
+        assert_int_equal(weir_edit_task_state(b.edit, task_at(&b, "j", 0), WEIR_TASK_STOPPING), 0);
+        weir_edit_task(b.edit, task_at(&b, "j", 0))->stop_cause = rows[i].why;
+        end_task(&b, "j", 0, rows[i].end, rows[i].status);
+        tick(&b);
+        assert_string_equal(states(&b, "j"), rows[i].state);
+        assert_int_equal(action_on(&b, "j", 0)->cause, rows[i].cause);
+        assert_int_equal(task_of(&b, "j", 0)->n_failures, 0);
+        assert_string_equal(gpus_of(&b, "j", 0), "");
+        bench_finish(&b);
+    }
+}
+
+/* The workload may be cancelled while its task leaves for another reason. */
+static void cancels_what_was_to_leave(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "j"});
+    weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_DRAINING;
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "X");
+    cancel(&b, "j");
+    end_task(&b, "j", 0, WEIR_END_EXITED, 0);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "C");
+    bench_finish(&b);
+}
+
+/* A gang in which all were asked to leave: done when all had ended well, else run again whole. */
+static void settles_a_gang_that_was_to_leave(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    for (int all = 0; all <= 1; all++) {
+        one_node(&b);
+        starts(&b, (struct job_spec){.name = "g", .tasks = 2});
+        weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_DRAINING;
+        tick(&b);
+        assert_string_equal(states(&b, "g"), "XX");
+        end_task(&b, "g", 0, WEIR_END_EXITED, 0);
+        tick(&b);
+        assert_string_equal(states(&b, "g"), "DX");
+        end_task(&b, "g", 1, all ? WEIR_END_EXITED : WEIR_END_STOPPED, 0);
+        tick(&b);
+        assert_string_equal(states(&b, "g"), all ? "DD" : "QQ");
+        bench_finish(&b);
+    }
+}
+
 static void empties_nodes_that_drain(void **state)
 {
     struct bench b;
@@ -371,6 +456,9 @@ int main(void)
         cmocka_unit_test(retries_until_none_is_left),
         cmocka_unit_test(caps_the_backoff),
         cmocka_unit_test(cancels),
+        cmocka_unit_test(settles_what_was_to_leave),
+        cmocka_unit_test(cancels_what_was_to_leave),
+        cmocka_unit_test(settles_a_gang_that_was_to_leave),
         cmocka_unit_test(empties_nodes_that_drain),
         cmocka_unit_test(stops_at_the_run_limit),
         cmocka_unit_test(stops_the_gang_of_a_member_that_failed),
