@@ -298,7 +298,7 @@ static int load_cordon(void *arg, const struct weir_cordon_record *record)
         index = find_node(server, record->name);
         node = index != WEIR_NONE ? weir_edit_node(server->edit, index) : NULL;
         if (node == NULL)
-            return 0; /* not here any more; the cordon stays for when it comes back */
+            return 0; /* not here; observe.c asks for its cordon when it comes back */
         node->phase = record->phase;
         return weir_edit_string(server->edit, record->cause, &node->phase_cause);
     }

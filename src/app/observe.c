@@ -77,6 +77,7 @@ static int see_end(struct weir_server *server, uint32_t task,
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
     row->ended = facts->end;
     row->exit_status = facts->exit_status;
+    row->ended_wall_ms = facts->ended_wall_ms;
     server->dirty = true;
     if (facts->detail[0] != '\0')
         weir_log_warn("attempt.failed", "task %u: %s", task, facts->detail);
@@ -206,40 +207,143 @@ static int node_of(struct weir_server *server, struct weir_str name, uint32_t *r
     return r < 0 ? weir_error(err, r, "cannot take in node '%.*s'", WEIR_STR_ARG(name)) : 0;
 }
 
+struct cordon_of {
+    struct weir_server *server;
+    uint32_t kind; /* enum weir_subject */
+    struct weir_str name;
+    uint32_t phase; /* found: enum weir_node_phase */
+    uint32_t cause; /* string */
+};
+
+static int match_cordon(void *arg, const struct weir_cordon_record *record)
+{
+    struct cordon_of *of = arg;
+
+    if (record->subject_kind != of->kind || !weir_str_eq(record->name, of->name))
+        return 0;
+    of->phase = record->phase;
+    return weir_edit_string(of->server->edit, record->cause, &of->cause);
+}
+
+/* What was taken out of use by hand stays so when it comes back. READY if it was not. */
+static int find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
+                       struct cordon_of *ret, struct weir_err *err)
+{
+    *ret = (struct cordon_of){server, kind, name, WEIR_NODE_READY, WEIR_NONE};
+    return server->store.each_cordon(server->store.ctx, match_cordon, ret, err);
+}
+
+static int put_back_node(struct weir_server *server, uint32_t index, struct weir_str name,
+                         struct weir_err *err)
+{
+    struct cordon_of cordon;
+    struct weir_node *node;
+    int r = find_cordon(server, WEIR_SUBJECT_NODE, name, &cordon, err);
+
+    if (r < 0)
+        return r;
+    node = weir_edit_node(server->edit, index);
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a node");
+    node->phase = cordon.phase;
+    node->phase_cause = cordon.cause;
+    return 0;
+}
+
+/* The node of a device that is listed: made where it is new, in use again where it was gone. */
+static int take_in_node(struct weir_server *server, struct weir_str name, uint32_t *ret_node,
+                        struct weir_err *err)
+{
+    uint32_t n_before = weir_edit_view(server->edit)->tables[WEIR_TABLE_NODES].n_live;
+    int r = node_of(server, name, ret_node, err);
+
+    if (r < 0)
+        return r;
+    if (weir_edit_view(server->edit)->tables[WEIR_TABLE_NODES].n_live == n_before &&
+        weir_world_node(weir_edit_view(server->edit), *ret_node)->phase != WEIR_NODE_GONE)
+        return 0;
+    return put_back_node(server, *ret_node, name, err);
+}
+
+/* Everything the driver tells of a device. */
+static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
+                       struct weir_device *device, struct weir_err *err)
+{
+    struct cordon_of cordon;
+    int r = intern_device(server, seen, device, err);
+
+    if (r == 0)
+        r = find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
+    if (r < 0)
+        return r;
+    device->index = seen->index;
+    device->health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY;
+    device->cordoned = cordon.phase != WEIR_NODE_READY;
+    device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
+    return 0;
+}
+
+static int add_capacity(struct weir_server *server, uint32_t node_index, uint32_t gpu_class,
+                        struct weir_err *err)
+{
+    struct weir_node *node = weir_edit_node(server->edit, node_index);
+
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
+    node->capacity.of[WEIR_RES_GPU] += WEIR_MGPU_PER_GPU;
+    node->capacity.of[gpu_class] += WEIR_MGPU_PER_GPU;
+    server->dirty = true;
+    return 0;
+}
+
+static struct weir_str node_name_of(const struct weir_server *server, uint32_t node)
+{
+    const struct weir_world *state = weir_edit_view(server->edit);
+
+    return weir_world_string(state, weir_world_node(state, node)->name);
+}
+
 static int add_device(struct weir_server *server, const struct weir_key *key,
                       const struct weir_gpu_device *seen, struct weir_err *err)
 {
     struct weir_str name = seen->node.len > 0 ? seen->node : weir_str(server->node_name);
     struct weir_device like = {
         .parent = WEIR_NONE,
-        .index = seen->index,
         .kind = WEIR_DEVICE_WHOLE,
-        .health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY,
         .binder = WEIR_BINDER_OURS,
         .mig_profile = WEIR_NONE,
         .numa = WEIR_NONE,
         .nvlink = WEIR_NONE,
         .isolation = WEIR_ISOLATION_HARDWARE,
         .max_sharers = 1,
-        .memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes,
         .health_cause = WEIR_NONE,
     };
-    struct weir_node *node;
     uint32_t index;
-    int r = intern_device(server, seen, &like, err);
+    int r = fill_device(server, seen, &like, err);
 
     if (r == 0)
-        r = node_of(server, name, &like.node, err);
+        r = take_in_node(server, name, &like.node, err);
     if (r < 0)
         return r;
-    r = weir_edit_add_device(server->edit, key, &like, &index);
-    node = r == 0 ? weir_edit_node(server->edit, like.node) : NULL;
-    if (node == NULL)
+    if (weir_edit_add_device(server->edit, key, &like, &index) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
-    node->capacity.of[WEIR_RES_GPU] += WEIR_MGPU_PER_GPU;
-    node->capacity.of[like.gpu_class] += WEIR_MGPU_PER_GPU;
-    server->dirty = true;
-    return 0;
+    return add_capacity(server, like.node, like.gpu_class, err);
+}
+
+/* One that was known only as the holder of a running task (load.c), and is listed again. */
+static int put_back_device(struct weir_server *server, uint32_t index,
+                           const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    struct weir_device *device = weir_edit_device(server->edit, index);
+    uint32_t node;
+    int r;
+
+    if (device == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
+    r = fill_device(server, seen, device, err);
+    if (r == 0)
+        r = take_in_node(server, node_name_of(server, device->node), &node, err);
+    return r < 0 ? r : add_capacity(server, device->node, device->gpu_class, err);
 }
 
 static int set_health(struct weir_server *server, uint32_t index, enum weir_device_health health,
@@ -297,6 +401,8 @@ int weir_server_observe_devices(struct weir_server *server, struct weir_err *err
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
+        else if (weir_world_device(weir_edit_view(server->edit), index)->memory_bytes == 0)
+            r = put_back_device(server, index, &devices[i], err);
         else
             r = set_health(server, index,
                            devices[i].is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY, err);

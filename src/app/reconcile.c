@@ -1,9 +1,11 @@
 /* reconcile.c — THE tick. Start reading weir here.
  *
- *   observe   what became of attempts and devices goes into the edit, beside what people asked for
- * since the last tick decide    core/decide.h says what is to be done: the only place where
- * anything is decided commit    all of it goes into the store in one transaction answer    whoever
- * asked hears that it is done act       starts, stops and signals, in the plan's order
+ * - observe: what became of attempts and devices goes into the edit, beside what people asked for
+ *   since the last tick;
+ * - decide: core/decide.h says what is to be done, the only place where anything is decided;
+ * - commit: all of it goes into the store in one transaction;
+ * - answer: whoever asked hears that it is done;
+ * - act: starts, stops and signals, in the plan's order.
  *
  * Between ticks nothing is remembered but what can be read back: a crash at any line below loses
  * nothing. Before the commit nobody was told and nothing was done; after it, load.c finds every

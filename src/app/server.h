@@ -97,7 +97,9 @@ int64_t weir_server_wake(const struct weir_server *server);
 int weir_server_begin(struct weir_server *server, struct weir_err *err);
 /* The transaction cannot be committed any more. Returns result. */
 int weir_server_fail(struct weir_server *server, int result, const struct weir_err *err);
-int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome);
+/* Whoever asked is answered when the tick has ended. A failure fails the transaction. */
+int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome,
+                         struct weir_err *err);
 int weir_server_event(struct weir_server *server, struct weir_str actor, const char *kind,
                       struct weir_str subject, struct weir_str cause, struct weir_str before,
                       struct weir_str after, struct weir_err *err);

@@ -52,60 +52,88 @@ static int write_queues(struct applying *a, struct weir_err *err)
 static void report(struct applying *a)
 {
     for (uint32_t i = 0; i < a->n; i++) {
-        const struct weir_queue_change *q = &a->queues[i];
+        struct weir_apply_result *result = &a->results[i];
 
-        if (a->kinds[i] == WEIR_KIND_QUEUE)
-            a->results[i] =
-                (struct weir_apply_result){WEIR_STR("Queue"), q->name, 0,
-                                           q->unchanged            ? WEIR_APPLIED_UNCHANGED
-                                           : q->index == WEIR_NONE ? WEIR_APPLIED_CREATED
-                                                                   : WEIR_APPLIED_CONFIGURED};
-        else
-            a->results[i] = (struct weir_apply_result){WEIR_STR("Workload"), a->submissions[i].name,
-                                                       0, WEIR_APPLIED_CREATED};
+        if (a->kinds[i] == WEIR_KIND_WORKLOAD) {
+            result->kind = WEIR_STR("Workload");
+            result->name = a->submissions[i].name;
+            result->applied = WEIR_APPLIED_CREATED;
+            continue;
+        }
+        result->kind = WEIR_STR("Queue");
+        result->name = a->queues[i].name;
+        result->applied = a->queues[i].unchanged ? WEIR_APPLIED_UNCHANGED
+                          : a->queues[i].is_new  ? WEIR_APPLIED_CREATED
+                                                 : WEIR_APPLIED_CONFIGURED;
     }
 }
 
-/* Queues come first, so that workloads of the same apply find them; the transaction is open then,
- * and a workload that is refused fails it as a whole. */
-static int write_apply(struct applying *a, struct weir_err *err)
+/* Queues come first, so that workloads of the same apply find them. */
+static int write_all(struct applying *a, struct weir_err *err)
 {
-    int r = weir_server_begin(a->server, err);
+    int r = write_queues(a, err);
 
-    if (r == 0)
-        r = write_queues(a, err);
     for (uint32_t i = 0; r == 0 && i < a->n; i++) {
         if (a->kinds[i] != WEIR_KIND_WORKLOAD)
             continue;
         r = weir_submission_check(a->server, a->actor, a->docs[i], a->arena, &a->submissions[i],
                                   err);
-        if (r < 0)
-            return weir_server_fail(a->server, r, err);
-        r = weir_submission_accept(a->server, &a->submissions[i], &a->results[i].number, err);
+        if (r == 0)
+            r = weir_submission_accept(a->server, &a->submissions[i], &a->results[i].number, err);
     }
+    if (r == 0)
+        report(a);
     return r;
 }
 
-/* Workloads that name only queues that exist are refused before anything is written. */
-static int precheck_workloads(struct applying *a, struct weir_err *err)
+static int undo_edit(struct applying *a)
 {
-    for (uint32_t i = 0; i < a->n; i++) {
-        const struct weir_tree *queue = weir_tree_path(a->docs[i], "spec.queue");
-        bool is_new = false;
+    int r = 0;
 
-        if (a->kinds[i] != WEIR_KIND_WORKLOAD)
-            continue;
-        for (uint32_t j = 0; queue != NULL && j < a->n; j++)
-            is_new = is_new || weir_str_eq(a->queues[j].name, queue->text);
-        if (!is_new) {
-            int r = weir_submission_check(a->server, a->actor, a->docs[i], a->arena,
-                                          &a->submissions[i], err);
+    for (uint32_t i = a->n; r == 0 && i-- > 0;)
+        if (a->kinds[i] == WEIR_KIND_WORKLOAD && a->results[i].number > 0)
+            r = weir_edit_remove_workload(
+                a->server->edit, weir_service_find_workload(a->server, a->results[i].number));
+    for (uint32_t i = a->n; r == 0 && i-- > 0;)
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_unlink(a->server, &a->queues[i]);
+    for (uint32_t i = a->n; r == 0 && i-- > 0;)
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_undo(a->server, &a->queues[i]);
+    return r;
+}
 
-            if (r < 0)
-                return r;
-        }
-    }
-    return 0;
+/* Takes back what this apply did to the open transaction and to the edit, and nothing else: others
+ * may have changes in both. */
+static void undo(struct applying *a)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int r;
+
+    if (a->server->failed != 0)
+        return; /* all of it goes */
+    r = a->server->store.undo(a->server->store.ctx, &err);
+    if (r == 0 && undo_edit(a) < 0)
+        r = weir_error(&err, WEIR_E_NO_MEMORY, "no memory to take back an apply");
+    if (r < 0)
+        weir_server_fail(a->server, r, &err);
+}
+
+/* Everything is tried for real, so that a dry run says what a wet one would. */
+static int write_or_undo(struct applying *a, bool dry_run, struct weir_err *err)
+{
+    struct weir_server *server = a->server;
+    int r = weir_server_begin(server, err);
+
+    if (r < 0)
+        return r;
+    r = server->store.mark(server->store.ctx, err);
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    r = write_all(a, err);
+    if (r < 0 || dry_run)
+        undo(a);
+    return r;
 }
 
 int weir_service_apply(void *ctx, const struct weir_actor *actor,
@@ -133,12 +161,8 @@ int weir_service_apply(void *ctx, const struct weir_actor *actor,
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory to apply %u resources", n_docs);
     r = check_apply(&a, err);
     if (r == 0)
-        r = precheck_workloads(&a, err);
-    if (r < 0)
-        return r;
-    report(&a);
-    *ret_results = a.results;
-    if (!dry_run)
-        r = write_apply(&a, err);
-    return r < 0 ? r : weir_server_add_done(server, done, 0);
+        r = write_or_undo(&a, dry_run, err);
+    if (r == 0)
+        *ret_results = a.results;
+    return r < 0 ? r : weir_server_add_done(server, done, 0, err);
 }

@@ -44,7 +44,7 @@ int weir_service_cancel(void *ctx, const struct weir_actor *actor, uint64_t numb
     if (r < 0)
         return r;
     if (index == WEIR_NONE || weir_world_workload(weir_edit_view(server->edit), index)->cancelled)
-        return weir_server_add_done(server, done, number); /* it has ended, or is about to */
+        return weir_server_add_done(server, done, number, err); /* it has ended, or is about to */
     r = weir_server_begin(server, err);
     if (r < 0)
         return r;
@@ -52,10 +52,12 @@ int weir_service_cancel(void *ctx, const struct weir_actor *actor, uint64_t numb
     r = weir_service_event(server, actor, "workload.cancelled", "workload", weir_str(text),
                            WEIR_STR(""), err);
     row = r == 0 ? weir_edit_workload(server->edit, index) : NULL;
-    if (row == NULL)
-        return weir_server_fail(server, r < 0 ? r : WEIR_E_NO_MEMORY, err);
+    if (row == NULL && r == 0)
+        r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to cancel a workload");
+    if (r < 0)
+        return weir_server_fail(server, r, err);
     row->cancelled = 1;
-    return weir_server_add_done(server, done, number);
+    return weir_server_add_done(server, done, number, err);
 }
 
 int weir_service_signal(void *ctx, const struct weir_actor *actor, uint64_t number,
@@ -160,5 +162,5 @@ int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_
                                weir_str(weir_node_phase_name(phase)), err);
     if (r == 0)
         r = set_subject(server, kind, index, phase, record.cause, err);
-    return r < 0 ? weir_server_fail(server, r, err) : weir_server_add_done(server, done, 0);
+    return r < 0 ? weir_server_fail(server, r, err) : weir_server_add_done(server, done, 0, err);
 }

@@ -46,8 +46,11 @@ struct weir_queue_change {
     struct weir_str spec;
     struct weir_str parent;
     struct weir_queue row;
-    uint32_t index; /* WEIR_NONE: new */
+    uint32_t index; /* WEIR_NONE until a new one is written */
+    bool is_new;
     bool unchanged;
+    bool is_written;
+    struct weir_queue old; /* the row before it was changed */
 };
 
 int weir_queue_change_check(struct weir_server *server, const struct weir_tree *doc,
@@ -62,6 +65,10 @@ int weir_queue_change_write(struct weir_server *server, const struct weir_actor 
                             struct weir_queue_change *change, struct weir_err *err);
 int weir_queue_change_write_parent(struct weir_server *server,
                                    const struct weir_queue_change *change, struct weir_err *err);
+/* Taking back: first all are unlinked from parents that may go, then removed or set as they were.
+ */
+int weir_queue_change_unlink(struct weir_server *server, const struct weir_queue_change *change);
+int weir_queue_change_undo(struct weir_server *server, const struct weir_queue_change *change);
 int weir_service_delete_queue(void *ctx, const struct weir_actor *actor, struct weir_str name,
                               struct weir_done done, struct weir_err *err);
 

@@ -32,6 +32,7 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
     if (r < 0)
         return r;
     change.index = weir_service_find_queue(server, change.name);
+    change.is_new = change.index == WEIR_NONE;
     same = (struct same_spec){change.name, change.spec};
     r = server->store.each_queue(server->store.ctx, compare_spec, &same, err);
     if (r < 0)
@@ -119,6 +120,8 @@ int weir_queue_change_write(struct weir_server *server, const struct weir_actor 
         row = weir_edit_queue(server->edit, change->index);
         if (row == NULL)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a queue");
+        change->old = *row;
+        change->is_written = true;
         set_queue(row, &change->row);
         return 0;
     }
@@ -127,7 +130,10 @@ int weir_queue_change_write(struct weir_server *server, const struct weir_actor 
     r = weir_edit_string(server->edit, change->name, &change->row.name);
     if (r == 0)
         r = weir_edit_add_queue(server->edit, &key, &change->row, &change->index);
-    return r < 0 ? weir_error(err, r, "no memory for a queue") : 0;
+    if (r < 0)
+        return weir_error(err, r, "no memory for a queue");
+    change->is_written = true;
+    return 0;
 }
 
 int weir_queue_change_write_parent(struct weir_server *server,
@@ -140,6 +146,30 @@ int weir_queue_change_write_parent(struct weir_server *server,
         return 0;
     if (weir_edit_move_queue(server->edit, change->index, parent) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory to move a queue");
+    return 0;
+}
+
+int weir_queue_change_unlink(struct weir_server *server, const struct weir_queue_change *change)
+{
+    uint32_t parent = change->is_new ? WEIR_NONE : change->old.parent;
+
+    if (!change->is_written)
+        return 0;
+    return weir_edit_move_queue(server->edit, change->index, parent);
+}
+
+int weir_queue_change_undo(struct weir_server *server, const struct weir_queue_change *change)
+{
+    struct weir_queue *row;
+
+    if (!change->is_written)
+        return 0;
+    if (change->is_new)
+        return weir_edit_remove_queue(server->edit, change->index);
+    row = weir_edit_queue(server->edit, change->index);
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    set_queue(row, &change->old);
     return 0;
 }
 
@@ -176,5 +206,5 @@ int weir_service_delete_queue(void *ctx, const struct weir_actor *actor, struct 
         r = weir_service_event(server, actor, "queue.deleted", "queue", name, WEIR_STR(""), err);
     if (r == 0 && weir_edit_remove_queue(server->edit, index) < 0)
         r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to delete a queue");
-    return r < 0 ? weir_server_fail(server, r, err) : weir_server_add_done(server, done, 0);
+    return r < 0 ? weir_server_fail(server, r, err) : weir_server_add_done(server, done, 0, err);
 }

@@ -50,26 +50,6 @@ static int check_user(const struct weir_server *server, const struct weir_actor 
     return WEIR_E_DENIED;
 }
 
-static int check_isolation(const struct weir_server *server, const struct weir_tree *doc,
-                           const struct weir_submission *s, struct weir_err *err)
-{
-    const struct weir_world *world = weir_edit_view(server->edit);
-
-    for (uint32_t q = s->ask.workload.queue; q != WEIR_NONE;) {
-        const struct weir_queue *queue = weir_world_queue(world, q);
-
-        if (s->ask.shape.n_devices > 0 && s->ask.shape.isolation < queue->isolation) {
-            weir_tree_error(weir_tree_get(doc, "spec"), err,
-                            "queue '%.*s' takes no isolation below %s",
-                            WEIR_STR_ARG(weir_world_string(world, queue->name)),
-                            weir_isolation_name((enum weir_isolation)queue->isolation));
-            return WEIR_E_INVALID;
-        }
-        q = queue->parent;
-    }
-    return 0;
-}
-
 /* In an arena of its own: it looks at the whole fleet, for each of many submissions. */
 static int admit(struct weir_server *server, struct weir_submission *s, struct weir_err *err)
 {
@@ -112,9 +92,6 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
         return weir_error(err, WEIR_E_INVALID,
                           "queue '%.*s' has queues below it: name one of those",
                           WEIR_STR_ARG(s.ask.queue));
-    r = check_isolation(server, doc, &s, err);
-    if (r < 0)
-        return r;
     r = admit(server, &s, err);
     if (r == 0)
         *ret = s;
@@ -210,6 +187,19 @@ static int recall_request(struct weir_server *server, const struct weir_actor *a
     return r;
 }
 
+/* Of what was asked, before defaults: the same request has the same digest, whatever became of the
+ * fleet and the queues meanwhile. */
+static int digest_of(const struct weir_tree *doc, struct weir_arena *arena, uint8_t ret_digest[16],
+                     struct weir_err *err)
+{
+    struct weir_str spec;
+    int r = weir_resource_spec_json(doc, arena, &spec, err);
+
+    if (r == 0)
+        weir_hash_key128(weir_resource_name(doc), spec, ret_digest);
+    return r;
+}
+
 int weir_service_submit(void *ctx, const struct weir_actor *actor, const struct weir_tree *doc,
                         struct weir_str key, struct weir_done done, struct weir_err *err)
 {
@@ -217,7 +207,7 @@ int weir_service_submit(void *ctx, const struct weir_actor *actor, const struct 
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_submission s;
     enum weir_kind kind;
-    uint8_t digest[16];
+    uint8_t digest[16] = {0};
     uint64_t number;
     int r = weir_service_check_ready(server, err);
 
@@ -229,19 +219,17 @@ int weir_service_submit(void *ctx, const struct weir_actor *actor, const struct 
         return r;
     if (kind != WEIR_KIND_WORKLOAD)
         return weir_tree_error(weir_tree_get(doc, "kind"), err, "only a Workload can be submitted");
-    r = weir_submission_check(server, actor, doc, &arena, &s, err);
-    if (r < 0)
-        return r;
     if (key.len > 0) {
-        weir_hash_key128(s.name, s.spec, digest);
-        r = recall_request(server, actor, key, digest, &number, err);
+        r = digest_of(doc, &arena, digest, err);
         if (r == 0)
-            return weir_server_add_done(server, done, number);
+            r = recall_request(server, actor, key, digest, &number, err);
         if (r != WEIR_E_NOT_FOUND)
-            return r;
+            return r < 0 ? r : weir_server_add_done(server, done, number, err);
     }
-    r = weir_submission_accept(server, &s, &number, err);
+    r = weir_submission_check(server, actor, doc, &arena, &s, err);
+    if (r == 0)
+        r = weir_submission_accept(server, &s, &number, err);
     if (r == 0 && key.len > 0)
         r = remember_request(server, actor, key, digest, number, err);
-    return r < 0 ? r : weir_server_add_done(server, done, number);
+    return r < 0 ? r : weir_server_add_done(server, done, number, err);
 }

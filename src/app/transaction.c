@@ -32,12 +32,17 @@ int weir_server_begin(struct weir_server *server, struct weir_err *err)
     return 0;
 }
 
-int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome)
+int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome,
+                         struct weir_err *err)
 {
     struct weir_server_done entry = {done, outcome};
 
     server->dirty = true;
-    return weir_vec_push(&server->dones, entry);
+    if (weir_vec_push(&server->dones, entry) < 0)
+        return weir_server_fail(server,
+                                weir_error(err, WEIR_E_NO_MEMORY, "no memory for another request"),
+                                err);
+    return 0;
 }
 
 int weir_server_event(struct weir_server *server, struct weir_str actor, const char *kind,

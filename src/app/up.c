@@ -22,10 +22,12 @@
 #include "edge/sqlite/store.h"
 #include "fmt/yaml.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -314,6 +316,8 @@ static int open_store(struct up *up, struct weir_err *err)
     char path[PATH_BYTES];
 
     snprintf(path, sizeof(path), "%s/weir.db", up->data_dir);
+    if (chmod(path, 0600) < 0 && errno != ENOENT)
+        return weir_error_errno(err, errno, "make '%s' private", path);
     return weir_sqlite_open(path, &up->sqlite, &up->server.store, err);
 }
 
@@ -561,6 +565,7 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     set_defaults(&up.server);
     up.server.changed_arg = &up;
     signal(SIGPIPE, SIG_IGN);
+    umask(0077); /* what weir keeps is nobody else's business; jobs have their own */
     uv_loop_init(&up.loop);
     r = open_all(&up, err);
     if (r == 0) {

@@ -63,8 +63,8 @@ struct weir_service {
      * once from any thread, also when the service is gone, and end frees it. */
     int (*eta_begin)(void *ctx, uint64_t number, struct weir_service_eta **ret_eta,
                      struct weir_err *err);
-    int (*eta_run)(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms,
-                   int64_t *ret_p90_wall_ms, struct weir_err *err);
+    int (*eta_run)(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
+                   struct weir_err *err);
     void (*eta_end)(struct weir_service_eta *eta);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);

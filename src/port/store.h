@@ -117,6 +117,10 @@ struct weir_store {
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
     int (*sync)(void *ctx, struct weir_err *err); /* does nothing when all is durable */
     void (*rollback)(void *ctx);
+    /* Inside a transaction: marks a place, and takes back what was written since. One place at a
+     * time. */
+    int (*mark)(void *ctx, struct weir_err *err);
+    int (*undo)(void *ctx, struct weir_err *err);
 
     /* A number never given before. Part of the transaction. */
     int (*next_number)(void *ctx, uint64_t *ret_number, struct weir_err *err);

@@ -4,6 +4,7 @@ import os
 import pwd
 import signal
 import subprocess
+import threading
 import time
 
 import weirlib
@@ -294,6 +295,10 @@ def test_runs_as_the_submitter(t):
     done = server.cli('run', '--', 'sh', '-c', 'id -u; id -g; touch made; ls -ln made | cut -d" " -f3', cwd=t.dir, preexec_fn=demote)
     assert done.stdout.decode().split()[:2] == [str(nobody.pw_uid), str(nobody.pw_gid)], done
     assert os.stat(os.path.join(t.dir, 'made')).st_uid == nobody.pw_uid
+    for name in os.listdir(server.data):
+        path = os.path.join(server.data, name)
+        readable = subprocess.run(['test', '-r', path], preexec_fn=demote, check=False).returncode == 0
+        assert not readable or name == 'weir.sock', f'{name} can be read by others'
     mine = server.submit('--', 'sleep', '1000')
     server.cli('cancel', mine, check=1, cwd=t.dir, preexec_fn=demote)
     assert server.job(mine)['state'] in ('queued', 'starting', 'running')
@@ -321,6 +326,71 @@ def test_explains_and_estimates(t):
     assert done.returncode == 1 and b'at most 2 GPUs' in done.stderr and done.stderr.count(b'\n') == 1, done
     done = server.cli('run', '--gpu-model', 'B200', '--', 'true', check=None)
     assert done.returncode == 1 and b'h100-sxm' in done.stderr, done
+
+
+def test_times_and_devices_are_recorded_as_they_were(t):
+    """The end is when the job ended, also with the server down; an array's GPUs are all of them."""
+    server = t.serve()
+    number = server.submit('--', 'sleep', '0.5')
+    server.wait_state(number, 'running')
+    server.kill()
+    wait_for('the job to end by itself', lambda: not processes_of(server.data))
+    time.sleep(1.5)  # an outage
+    server.start()
+    job = server.wait_ended(number)
+    assert job['ended_ms'] - job['started_ms'] < 1500, job
+    number = server.submit('--array', '2', '--', 'sh', '-c', 'sleep 0.$((WEIR_ARRAY_INDEX * 4 + 1))')
+    assert len(server.wait_ended(number)['gpus']) == 2
+
+
+def test_an_apply_touches_nobody_else(t):
+    """A refused or dry apply leaves no trace, fails nobody's request, and says what a wet one would."""
+    server = t.serve('--simulate', '2xH100')
+    queue = 'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: NAME}\nspec: {limit: {gpu: 1}}\n'
+    job = 'apiVersion: weir.dev/v1\nkind: Workload\nspec: {command: ["true"], queue: NAME, gpus: COUNT}\n'
+
+    def text(name, count):
+        return (queue + '---\n' + job).replace('NAME', name).replace('COUNT', str(count)).encode()
+
+    stop = threading.Event()
+    results = []
+
+    def submit():
+        while not stop.is_set():
+            results.append(server.cli('run', '--detach', '--', 'true', check=None).returncode)
+
+    thread = threading.Thread(target=submit)
+    thread.start()
+    try:
+        for _ in range(20):
+            for extra in ([], ['--dry-run']):
+                assert server.cli('apply', '-f', '-', *extra, input=text('bad', 2), stdin=None, check=None).returncode == 1
+            assert server.cli('apply', '-f', '-', '--dry-run', input=text('good', 1), stdin=None).returncode == 0
+    finally:
+        stop.set()
+        thread.join()
+    assert results and not any(results), results
+    assert [q['name'] for q in json.loads(server.cli('get', 'queues', '-o', 'json').stdout)] == ['default']
+    said = server.cli('apply', '-f', '-', input=text('good', 1), stdin=None).stdout.decode()
+    assert 'true' in said, said
+    server.wait_ended(max(server.jobs(), key=int))
+
+
+def test_what_is_gone_comes_back_as_it_was(t):
+    """A cordoned node that is not there for one start is still cordoned when it is back."""
+    server = t.serve('--simulate', '2x2xH100')
+    server.cli('cordon', 'sim-2')
+    server.stop()
+    server.args = ['--simulate', '2xH100']
+    server.start()
+    assert len(server.gpus()) == 2
+    server.stop()
+    server.args = ['--simulate', '2x2xH100']
+    server.start()
+    nodes = {n['name']: n['phase'] for n in json.loads(server.cli('get', 'nodes', '-o', 'json').stdout)}
+    assert nodes == {'sim-1': 'ready', 'sim-2': 'cordoned'}, nodes
+    running = server.submit('--gpus', '2', '--', 'sleep', '2')
+    server.wait_state(running, 'running')
 
 
 def test_idempotent_submission(t):

@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { ANSWER_BYTES_MAX = 512 * 1024 * 1024 };
+enum { ANSWER_BYTES_MAX = 1 << 29 };
 
 /* ---- asking ---- */
 
@@ -144,7 +144,7 @@ static void hear_answer(struct api_fixture *f, int fd, bool is_head, struct api_
 static void ask(struct api_fixture *f, int fd, const char *method, const char *target,
                 const char *headers, const char *body, struct api_answer *answer)
 {
-    struct weir_buf text = WEIR_BUF_INIT(64 * 1024 * 1024);
+    struct weir_buf text = WEIR_BUF_INIT(1 << 26);
     const struct weir_str *type;
 
     *answer = (struct api_answer){.body = WEIR_BUF_INIT(ANSWER_BYTES_MAX)};

@@ -68,7 +68,7 @@ int weir_api_get_node(struct weir_api_call *call, struct weir_err *err)
 static int set_phase(struct weir_api_call *call, enum weir_subject kind, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    struct weir_done done;
+    struct weir_done done = {0};
     int r = weir_api_pending_new(call, weir_api_accepted, &done, err);
 
     if (r < 0)

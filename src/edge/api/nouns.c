@@ -76,10 +76,10 @@ int weir_api_noun_list(struct weir_api_call *call, const struct weir_api_noun *n
                        struct weir_err *err)
 {
     struct weir_api_json json;
-    uint32_t limit;
-    uint32_t from;
-    uint32_t *rows;
-    uint32_t n;
+    uint32_t limit = 0;
+    uint32_t from = 0;
+    uint32_t *rows = NULL;
+    uint32_t n = 0;
     int r = weir_api_query_limit(call, &limit, err);
 
     if (r == 0)
@@ -124,8 +124,8 @@ int weir_api_noun_get(struct weir_api_call *call, const struct weir_api_noun *no
                       struct weir_err *err)
 {
     struct weir_api_json json;
-    uint32_t *rows;
-    uint32_t n;
+    uint32_t *rows = NULL;
+    uint32_t n = 0;
     uint32_t i = 0;
     int r = rows_of(call, noun, &rows, &n, err);
 

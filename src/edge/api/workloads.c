@@ -36,7 +36,7 @@ static int read_key(const struct weir_api_call *call, struct weir_str *ret_key,
 
 static int finish_submit(struct weir_api_call *call, uint64_t number, struct weir_err *err)
 {
-    struct weir_workload_record record;
+    struct weir_workload_record record = {0};
     struct weir_api_task_counts counts;
     struct weir_api_json json;
     uint32_t n_read = 0;
@@ -61,9 +61,9 @@ static int finish_submit(struct weir_api_call *call, uint64_t number, struct wei
 int weir_api_submit(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    const struct weir_tree *doc;
-    struct weir_done done;
-    struct weir_str key;
+    const struct weir_tree *doc = NULL;
+    struct weir_done done = {0};
+    struct weir_str key = {0};
     int r = weir_api_check_account(call, err);
 
     if (r == 0)
@@ -255,7 +255,7 @@ static int put_tasks(struct weir_api_call *call, const struct weir_workload_reco
 
 int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
 {
-    struct weir_workload_record record;
+    struct weir_workload_record record = {0};
     struct weir_api_task_counts counts;
     struct weir_api_json json;
     uint32_t n_read = 0;
@@ -286,8 +286,8 @@ int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
 int weir_api_cancel(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    struct weir_done done;
-    uint64_t number;
+    struct weir_done done = {0};
+    uint64_t number = 0;
     int r = weir_api_find_workload(call, &number, err);
 
     if (r == 0)
@@ -334,7 +334,7 @@ static int read_signal(const struct weir_api_call *call, int *ret_number, struct
 int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    uint64_t number;
+    uint64_t number = 0;
     int signal_number = 0;
     int r = weir_api_find_workload(call, &number, err);
 

@@ -13,6 +13,8 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_SQLITE_COMMIT] = "COMMIT",
     [WEIR_SQLITE_ROLLBACK] = "ROLLBACK",
+    [WEIR_SQLITE_MARK] = "SAVEPOINT mark",
+    [WEIR_SQLITE_UNDO] = "ROLLBACK TO mark",
     [WEIR_SQLITE_NEXT_NUMBER] =
         "UPDATE meta SET value = value + 1 WHERE name = 'next_number' RETURNING value - 1",
     [WEIR_SQLITE_PUT_QUEUE] = "INSERT INTO queues(name, spec, created_ms) VALUES(?1, ?2, ?3) "
@@ -25,10 +27,10 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_UPDATE_WORKLOAD] =
         "UPDATE workloads SET state = ?12, cause = ?13, attempt = ?14, exit_status "
         "= ?15, cancelled = ?16, "
-        "n_failures = ?17, gpus = ?18, node = ?19, started_ms = iif(started_ms = "
-        "0, ?21, started_ms), ended_ms = "
-        "?22, not_before_ms = ?23 "
-        "WHERE number = ?1",
+        "n_failures = ?17, gpus = iif(?18 = '', gpus, ?18), "
+        "node = iif(?19 = '', node, ?19), started_ms = iif(?21 = 0, started_ms, ?21), ended_ms = "
+        "?22, "
+        "not_before_ms = ?23 WHERE number = ?1",
     [WEIR_SQLITE_PUT_TASK] = "INSERT OR REPLACE INTO tasks(" WEIR_SQLITE_TASK_COLUMNS
                              ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
                              "?13, ?14, ?15, ?16, ?17, ?18)",
@@ -156,6 +158,16 @@ static void weir_sqlite_rollback(void *ctx)
         weir_sqlite_run_simple(store, WEIR_SQLITE_ROLLBACK, NULL, "roll back");
 }
 
+static int weir_sqlite_mark(void *ctx, struct weir_err *err)
+{
+    return weir_sqlite_run_simple(ctx, WEIR_SQLITE_MARK, err, "mark a place in the store");
+}
+
+static int weir_sqlite_undo(void *ctx, struct weir_err *err)
+{
+    return weir_sqlite_run_simple(ctx, WEIR_SQLITE_UNDO, err, "take back a change");
+}
+
 /* SQLite runs with synchronous=NORMAL: a commit is in the log file, not yet forced to the disk.
  * This forces it, as synchronous=FULL would at every commit. */
 static int weir_sqlite_sync(void *ctx, struct weir_err *err)
@@ -169,9 +181,14 @@ static int weir_sqlite_sync(void *ctx, struct weir_err *err)
         log == NULL || log->pMethods == NULL)
         return weir_error(err, WEIR_E_IO, "write to the store: it has no log");
     if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY) != SQLITE_OK)
-        return weir_error(err, WEIR_E_IO, "write to the store: the disk refuses");
+        goto unknown;
     store->unsynced = false;
     return 0;
+unknown:
+    /* It is committed, and nobody knows whether a power cut would take it back. */
+    weir_error(err, WEIR_E_UNAVAILABLE, "the disk does not say whether it has the change");
+    weir_error_hint(err, "repeat it with the same idempotency key");
+    return WEIR_E_UNAVAILABLE;
 }
 
 static int weir_sqlite_commit(void *ctx, bool durable, struct weir_err *err)
@@ -320,6 +337,8 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .commit = weir_sqlite_commit,
         .sync = weir_sqlite_sync,
         .rollback = weir_sqlite_rollback,
+        .mark = weir_sqlite_mark,
+        .undo = weir_sqlite_undo,
         .next_number = weir_sqlite_next_number,
         .put_queue = weir_sqlite_put_queue,
         .delete_queue = weir_sqlite_delete_queue,
@@ -380,9 +399,4 @@ struct weir_sqlite *weir_sqlite_close(struct weir_sqlite *store)
     weir_sqlite_sync(store, NULL);
     sqlite3_close(store->db);
     return weir_mem_free(store);
-}
-
-const char *weir_sqlite_version(void)
-{
-    return sqlite3_libversion();
 }
