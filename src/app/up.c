@@ -69,7 +69,6 @@ struct up {
     uv_signal_t on_int;
     int64_t devices_mono_ms; /* when they were last read */
     int64_t prune_mono_ms;
-    bool stopping;
 };
 
 static struct weir_now read_clock(void *ctx)
@@ -90,8 +89,9 @@ static void tick(struct up *up)
     int64_t now_ms = weir_clock_wall_ms();
     int64_t wake_ms;
 
-    if (up->stopping || !up->server.dirty ||
-        (up->server.retry_wall_ms > now_ms && up->server.dones.n == 0))
+    if (up->server.is_stopping)
+        return;
+    if (!up->server.dirty || !weir_server_may_tick(&up->server))
         goto schedule;
     if (weir_server_tick(&up->server, &err) < 0)
         weir_log_error("tick.failed", "%s", err.text);
@@ -233,17 +233,15 @@ static void on_look(uv_timer_t *timer)
     struct up *up = timer->data;
     struct weir_now now = read_clock(NULL);
     struct weir_err err = WEIR_ERR_INIT;
+    bool devices_too = now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS;
 
     if (up->launcher == NULL)
         service_launcher(up);
     if (up->server.edit == NULL) {
         up->server.dirty = true; /* the tick tries to load again */
-    } else if (weir_server_observe_attempts(&up->server, true, &err) < 0) {
-        weir_log_warn("attempts.look", "%s", err.text);
-    } else if (now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS) {
-        up->devices_mono_ms = now.mono_ms;
-        if (weir_server_observe_devices(&up->server, &err) < 0)
-            weir_log_warn("gpus.list", "%s", err.text);
+    } else {
+        weir_server_look(&up->server, devices_too);
+        up->devices_mono_ms = devices_too ? now.mono_ms : up->devices_mono_ms;
     }
     if (weir_server_wake(&up->server) <= now.wall_ms)
         up->server.dirty = true;
@@ -267,9 +265,10 @@ static void on_signal(uv_signal_t *handle, int number)
     struct up *up = handle->data;
 
     (void)number;
-    if (up->stopping)
+    if (up->server.is_stopping)
         return;
-    up->stopping = true;
+    weir_server_end(&up->server);
+    uv_timer_stop(&up->wake);
     weir_log_info("stop", "jobs go on; `weir up` on the same directory takes them over");
     weir_api_shutdown(up->api, SHUTDOWN_GRACE_MS, on_api_closed, up);
 }
