@@ -430,6 +430,29 @@ class Signals(Case):
         self.assertEqual((self.sent(), self.server.count(*CANCEL)), (["INT"], 1))
         self.assertEqual(process.stderr.read(), b"weir: job 7 is being cancelled\nweir: job 7 was cancelled\n")
 
+    def test_signal_to_what_ended_meanwhile(self):
+        """The server refuses, as it has ended: its end is what counts."""
+        process = self.run_job("running")
+
+        def refuse(request, answer):
+            answer.error(409, "exists", "workload 7 has ended (cancelled)")
+            self.last = ended(0, "cancelled", reason="cancelled")
+            self.end.set()
+
+        self.server.routes[SIGNAL] = refuse
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual((process.stderr.read(), self.server.count(*CANCEL)), (b"weir: job 7 was cancelled\n", 0))
+
+    def test_signal_to_what_has_not_begun(self):
+        """A server that answers is not away, whatever it answers."""
+        process = self.run_job("starting")
+        self.server.routes[SIGNAL] = lambda r, a: a.error(503, "unavailable", "workload 7 has not begun")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual((process.stderr.read(), self.server.count(*CANCEL)), (b"weir: job 7 was cancelled\n", 1))
+
     def test_stop_and_continue(self):
         process = self.run_job("running")
         process.send_signal(signal.SIGTSTP)
@@ -592,10 +615,13 @@ ID  NAME       QUEUE    STATE    GPUS  NODE    AGE    RUN  REASON
         self.check(self.weir("ps", "-o", "yaml"), 0, b"[]\n")
 
     def test_cancel_tries_all(self):
-        self.start({CANCEL: always(202, {})})
-        result = self.weir("cancel", "7", "8", "7")
-        self.check(result, 1, b"workload/7 cancelled\nworkload/7 cancelled\n",
+        states = iter(["queued", "failed", "running"])
+        self.start({CANCEL: lambda r, a: a.send(202, {"id": "7", "was": next(states)})})
+        result = self.weir("cancel", "7", "8", "workload/7", "7")
+        self.check(result, 1, b"workload/7 cancelled\nworkload/7 had already ended (failed)\nworkload/7 is asked to stop\n",
                    b"weir: cancel 8: there is no /v1/workloads/8/cancel\n")
+        self.check(self.weir("cancel", "7/2"), 2, b"", b"weir: cancel 7/2: one element of an array cannot be cancelled by itself "
+                   b"(weir cancel 7 ends all of it)\n")
 
 
 if __name__ == "__main__":

@@ -193,7 +193,7 @@ class Changing(Case):
         self.assertEqual(self.server.requests, [])
 
     def test_delete(self):
-        self.start({("DELETE", "/v1/queues/q"): always(202, {}), client.CANCEL: always(202, {}),
+        self.start({("DELETE", "/v1/queues/q"): always(202, {}), client.CANCEL: always(202, {"id": "7", "was": "queued"}),
                     ("DELETE", "/v1/queues/full"): lambda r, a: a.error(409, "exists", "the queue 'full' is not empty")})
         self.check(self.weir("delete", "queue", "q"), 0, b"queue/q deleted\n")
         self.check(self.weir("delete", "wl", "7"), 0, b"workload/7 cancelled\n")

@@ -142,6 +142,22 @@ def test_signals_are_forwarded(t):
     assert server.wait_ended(waiting['id'])['state'] == 'cancelled'
 
 
+def test_cancel_says_what_became_of_it(t):
+    server = t.serve()
+    done = server.submit('--', 'true')
+    server.wait_ended(done)
+    assert server.cli('cancel', done).stdout.decode() == f'workload/{done} had already ended (succeeded)\n'
+    status, error = server.post(f'/v1/workloads/{done}/signal', {'signal': 'INT'})
+    assert status == 409 and error['error']['code'] == 'exists' and 'has ended (succeeded)' in error['error']['message'], (status, error)
+    holder = server.submit('--gpus', '8', '--', 'sleep', '1000')
+    server.wait_state(holder, 'running')
+    waiting = server.submit('--', 'true')
+    status, error = server.post(f'/v1/workloads/{waiting}/signal', {'signal': 'INT'})
+    assert status == 503 and 'has not begun' in error['error']['message'], (status, error)
+    assert server.cli('delete', 'workload', waiting).stdout.decode() == f'workload/{waiting} cancelled\n'
+    assert server.cli('cancel', holder).stdout.decode() == f'workload/{holder} is asked to stop\n'
+
+
 def test_a_client_survives_the_servers_death(t):
     """The stream goes on where it stopped, nothing twice, nothing missing; the status is the command's."""
     server = t.serve()

@@ -373,6 +373,8 @@ static void test_cancel_and_signal(void **state)
     api_ask(&f, "POST", "/v1/workloads/train/cancel", NULL, NULL, &answer);
     assert_int_equal(answer.status, 202);
     assert_string_equal(f.asked, "cancel 1");
+    assert_string_equal(api_text(&answer, "id"), "1");
+    assert_string_equal(api_text(&answer, "was"), "queued");
     api_answer_finish(&answer);
     api_ask(&f, "POST", "/v1/workloads/nobody/cancel", NULL, NULL, &answer);
     assert_int_equal(answer.status, 404);
