@@ -224,10 +224,12 @@ static int refuse_isolation(struct admission *a, const struct weir_request *requ
 {
     set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_ISOLATION, weir_request_resource(request->shape),
                0, request->isolation);
-    weir_error(a->err, WEIR_E_IMPOSSIBLE,
-               "asks for a part of a GPU with isolation '%s', no GPU can be shared so",
-               weir_isolation_name((enum weir_isolation)request->isolation));
-    weir_error_hint(a->err, "ask for a whole GPU, or for less isolation");
+    weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for a part of a GPU, no GPU here can be shared%s%s",
+               request->isolation != WEIR_ISOLATION_NONE ? " with isolation " : "",
+               request->isolation != WEIR_ISOLATION_NONE
+                   ? weir_isolation_name((enum weir_isolation)request->isolation)
+                   : "");
+    weir_error_hint(a->err, "ask for whole GPUs");
     return WEIR_E_IMPOSSIBLE;
 }
 

@@ -188,6 +188,7 @@ class Submit(Case):
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         self.assertIn(b"kind: Workload\n", result.stdout)
         self.assertIn(b"  command:\n  - \"true\"\n  gpus: \"2\"\n", result.stdout)
+        self.assertRegex(result.stdout, rb"\n  umask: 0[0-7]{3}\n")
         self.assertEqual([r.query for r in self.server.requests], [{"dryRun": "true"}])
 
 
@@ -610,7 +611,7 @@ ID  NAME       QUEUE    STATE    GPUS  NODE    AGE    RUN  REASON
 
     def test_empty(self):
         self.start({("GET", "/v1/workloads"): always(200, {"items": []})})
-        self.check(self.weir("ps"), 0)
+        self.check(self.weir("ps"), 0, b"", b"no jobs\n")
         self.check(self.weir("ps", "-o", "json"), 0, b"[]\n")
         self.check(self.weir("ps", "-o", "yaml"), 0, b"[]\n")
 
