@@ -367,6 +367,18 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
     return WEIR_EXIT_FINE;
 }
 
+/* People gave an option, and know nothing of the field that it became. */
+static void name_option(const struct weir_args *args, struct weir_err *err)
+{
+    const char *option = weir_run_body_option(err->field);
+    const char *value;
+
+    if (option == NULL || !weir_args_has(args, option))
+        return;
+    value = weir_args_text(args, option);
+    weir_error_field(err, "--%s%s%s", option, value != NULL ? " " : "", value != NULL ? value : "");
+}
+
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     struct submission submission = {.body = WEIR_BUF_INIT(WEIR_RUN_BODY_MAX)};
@@ -375,6 +387,8 @@ static int run(const struct weir_args *args, struct weir_err *err)
 
     if (result == 0)
         result = run_with(args, &client, &submission, err);
+    if (result < 0)
+        name_option(args, err);
     weir_client_finish(&client);
     weir_buf_finish(&submission.body);
     return result;

@@ -142,6 +142,9 @@ class Submit(Case):
         self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "'x' is not a name", field="metadata.name",
                                                  hint="use a-z", line=1, column=9)})
         self.check(self.weir("run", "-d", "true"), 2, b"", b"weir: metadata.name: 'x' is not a name (use a-z)\n")
+        self.check(self.weir("run", "-d", "--name", "x", "true"), 2, b"", b"weir: --name x: 'x' is not a name (use a-z)\n")
+        self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "there is no queue 'nope'", field="spec.queue")})
+        self.check(self.weir("run", "-Q", "nope", "true"), 2, b"", b"weir: --queue nope: there is no queue 'nope'\n")
         self.start({SUBMIT: lambda r, a: a.error(422, "impossible", "no node has 9 GPUs", hint="8 would fit")})
         self.check(self.weir("run", "true"), 1, b"", b"weir: no node has 9 GPUs (8 would fit)\n")
 
@@ -526,10 +529,10 @@ class Signals(Case):
 
 
 class Logs(Case):
-    def logs(self, streams, n=1):
+    def logs(self, streams, n=1, offset=0):
         def handle(request, answer):
             data = streams[(request.query.get("stream", "stdout"), request.query.get("member", "0"))]
-            answer.start([("Weir-Offset", "100")])
+            answer.start([("Weir-Offset", str(offset))])
             answer.write(data)
             answer.end()
 
@@ -555,7 +558,7 @@ class Logs(Case):
         self.check(self.weir("logs", "7", "--member", "1"), 0, b"x1\ny")
 
     def test_tail_and_follow_go_on_where_the_tail_ended(self):
-        self.logs({("stdout", "0"): b"1\n2\n", ("stderr", "0"): b""})
+        self.logs({("stdout", "0"): b"1\n2\n", ("stderr", "0"): b""}, offset=100)
 
         def attach(request, answer):
             self.assertEqual(request.query, {"member": "0", "attempt": "2", "stdout": "104", "stderr": "100"})
@@ -565,6 +568,17 @@ class Logs(Case):
 
         self.server.routes[ATTACH] = attach
         self.check(self.weir("logs", "-f", "--tail", "1", "7"), 0, b"2\n3\n")
+
+    def test_what_was_dropped_is_said(self):
+        self.logs({("stdout", "0"): b"rest\n", ("stderr", "0"): b""}, offset=100)
+        self.check(self.weir("logs", "--stdout", "7"), 0, b"rest\n",
+                   b"weir: 100 bytes of stdout before this were dropped (see weir run --output-max)\n")
+        self.check(self.weir("logs", "--stdout", "--tail", "1", "7"), 0, b"rest\n")
+
+    def test_members_that_are_not_there(self):
+        self.logs({}, 4)
+        self.check(self.weir("logs", "7", "--member", "9"), 2, b"", b"weir: member 9: workload 7 has members 0 to 3\n")
+        self.check(self.weir("logs", "7/2"), 2, b"", b"weir: logs: 7/2 is one member of a job (weir logs 7 --member 2)\n")
 
     def test_unknown_job(self):
         self.start({})
