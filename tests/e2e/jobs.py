@@ -160,6 +160,11 @@ def test_explain_of_what_runs_and_of_what_could_not_start(t):
     assert 'are held by other workloads' not in said, said
 
 
+def test_it_is_said_that_memory_is_not_enforced(t):
+    server = t.serve('--simulate', '1xH100', '--cgroup', 'off')
+    assert 'memory limits are not enforced' in server.tail(), server.tail()
+
+
 def test_cancel_says_what_became_of_it(t):
     server = t.serve()
     done = server.submit('--', 'true')
