@@ -53,6 +53,7 @@ struct up {
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
+    bool confines; /* each job has a cgroup of its own */
     struct weir_api *api;
     struct weir_server server;
     struct weir_service service;
@@ -357,11 +358,7 @@ static int open_jobs(struct up *up, struct weir_err *err)
     if (r == 0)
         r = up->server.store.each_workload(up->server.store.ctx, &live, false, note_serials,
                                            &serials, err);
-    if (r == 0 && cgroup[0] == '\0')
-        weir_log_info("cgroup", "%s",
-                      strcmp(up->options->cgroup, "off") == 0
-                          ? "jobs are not confined: memory limits are not enforced"
-                          : "no cgroup v2 that weir may use: memory limits are not enforced");
+    up->confines = cgroup[0] != '\0';
     config.serial_floor = serials.floor;
     return r < 0 ? r : weir_local_open(&config, &up->local, &up->server.cluster, err);
 }
@@ -560,6 +557,15 @@ static void close_all(struct up *up)
         close(up->lock_fd);
 }
 
+static void say_confinement(const struct up *up)
+{
+    if (!up->confines)
+        weir_log_info("cgroup", "%s",
+                      strcmp(up->options->cgroup, "off") == 0
+                          ? "jobs are not confined: memory limits are not enforced"
+                          : "no cgroup v2 that weir may use: memory limits are not enforced");
+}
+
 int weir_up(const struct weir_up_options *options, struct weir_err *err)
 {
     static struct up up; /* large, and one of a kind */
@@ -574,6 +580,7 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     r = open_all(&up, err);
     if (r == 0) {
         submit_demo(&up);
+        say_confinement(&up);
         printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
                up.data_dir);
         fflush(stdout);

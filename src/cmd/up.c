@@ -43,7 +43,7 @@ static const struct weir_option options[] = {
      .kind = WEIR_OPTION_CHOICE,
      .argument = "LEVEL",
      .choices = "error|warn|info|debug",
-     .help = "how much it says on stderr; info if it is left out",
+     .help = "how much it says on stderr, else info",
      .example = "warn"},
 };
 

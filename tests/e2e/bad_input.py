@@ -15,7 +15,7 @@ FLAGS = [
     (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),
     (['run', '--time', 'soon', '--', 'true'], 2, ['soon', '1h30m']),
     (['run', '--priority', 'high', '--', 'true'], 2, ['high']),
-    (['run', '--queue', 'defualt', '--', 'true'], 2, ['--queue defualt: ', 'default']),
+    (['run', '--queue', 'defualt', '--', 'true'], 2, ['--queue', 'defualt', 'default']),
     (['run', '--gpus', '0', '--members', '4000', '--', 'true'], 1, ['4000 members ask for 1 CPU each, this machine has', '--members']),
     (['run', '--gpus', '0', '--memory', '4000Gi', '--', 'true'], 1, ['asks for 4000Gi of memory, ', '--memory ']),
     (['run', '--memory', '20GiB', '--', 'true'], 2, ['20GiB', '20Gi']),
