@@ -461,5 +461,15 @@ def test_replay_reproduces_every_plan(t):
     assert answer['ticks'] > 40 and answer['differ'] == 0, answer
 
 
+def test_the_demo_fits_small_fleets(t):
+    for spec, left_out in (('1xT4', {'train-resnet', 'big-pretrain'}), ('4xH100', {'big-pretrain'}), ('8xH100', set())):
+        w = t.serve('--simulate', spec, data=f'{t.data}-{spec}', demo=True)
+        wait_for('the demo', lambda: any(j['state'] == 'running' for j in w.jobs().values()))
+        names = {j['name'] for j in w.jobs().values()}
+        assert names == {'train-resnet', 'notebook', 'sweep', 'big-pretrain'} - left_out, (spec, names)
+        w.cli('cancel', *w.jobs())
+        w.stop()
+
+
 if __name__ == '__main__':
     weirlib.main(globals())

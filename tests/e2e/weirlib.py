@@ -45,7 +45,7 @@ def wait_for(what, condition, seconds=30.0, every=0.02):
 
 
 class Server:
-    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None, log=None):
+    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None, log=None, demo=False):
         self.data = data
         self.log_path = log or data + '.log'
         self.args = list(args)
@@ -54,6 +54,7 @@ class Server:
             self.env.pop(name, None)
         self.env.update(env or {})
         self.uid = uid
+        self.demo = demo
         self.process = None
         self.ready_line = ''
         self.start()
@@ -62,7 +63,7 @@ class Server:
         self.log = open(self.log_path, 'ab')
         demote = (lambda: (os.setgroups([]), os.setgid(self.uid), os.setuid(self.uid))) if self.uid else None
         self.process = subprocess.Popen(
-            [WEIR, 'up', '--no-demo', '--data', self.data, '--listen', '127.0.0.1:0', *self.args, *extra],
+            [WEIR, 'up', *([] if self.demo else ['--no-demo']), '--data', self.data, '--listen', '127.0.0.1:0', *self.args, *extra],
             stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=self.env, preexec_fn=demote)
         self.ready_line = ''
         while expect_ready and not self.ready_line.startswith('ready'):
