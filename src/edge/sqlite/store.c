@@ -65,13 +65,32 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
 
 /* ---- errors, statements ---- */
 
-/* SQLite knows of no other way to have no space than a full disk. */
+/* The operating system's error on the file that was written last: the log, or the database. */
+static int last_errno(struct weir_sqlite *store)
+{
+    sqlite3_file *log = NULL;
+    int errnum = 0;
+
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+        log != NULL && log->pMethods != NULL)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &errnum);
+    if (errnum == 0)
+        sqlite3_file_control(store->db, "main", SQLITE_FCNTL_LAST_ERRNO, &errnum);
+    return errnum;
+}
+
+/* To SQLite, a quota or a limit of the file's size is a failed write like any other. */
 static int primary_code(struct weir_sqlite *store)
 {
-    int primary = sqlite3_errcode(store->db) & 0xFF;
-    int errnum = primary == SQLITE_IOERR ? sqlite3_system_errno(store->db) : 0;
+    int code = sqlite3_extended_errcode(store->db);
 
-    return errnum == EDQUOT || errnum == EFBIG ? SQLITE_FULL : primary;
+    if (code == SQLITE_IOERR_WRITE) {
+        int errnum = last_errno(store);
+
+        if (errnum == EDQUOT || errnum == EFBIG)
+            return SQLITE_FULL;
+    }
+    return code & 0xFF;
 }
 
 int weir_sqlite_fail(struct weir_sqlite *store, struct weir_err *err, const char *what)
