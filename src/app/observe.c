@@ -140,6 +140,12 @@ static void on_notice(void *arg, uint64_t serial)
         noticed->result = look_at(noticed->server, (uint32_t)task, noticed->err);
 }
 
+/* An edit that ran out of memory half-way may not be used any more. */
+static int end_observation(struct weir_server *server, int r, const struct weir_err *err)
+{
+    return r == WEIR_E_NO_MEMORY ? weir_server_fail(server, r, err) : r;
+}
+
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err)
 {
     struct noticed noticed = {server, err, 0};
@@ -155,7 +161,7 @@ int weir_server_observe_attempts(struct weir_server *server, bool all, struct we
         if (weir_task_state_holds(row->state))
             r = look_at(server, t, err);
     }
-    return r;
+    return end_observation(server, r, err);
 }
 
 /* ---- devices ---- */
@@ -410,5 +416,7 @@ int weir_server_observe_devices(struct weir_server *server, struct weir_err *err
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
     }
-    return r < 0 ? r : mark_missing(server, &known, err);
+    if (r == 0)
+        r = mark_missing(server, &known, err);
+    return end_observation(server, r, err);
 }

@@ -68,9 +68,12 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     struct weir_submission s = {.actor = actor, .name = weir_resource_name(doc)};
     int r = check_user(server, actor, err);
 
-    if (r == 0)
-        r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit,
-                                   &s.ask, err);
+    if (r < 0)
+        return r;
+    r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit, &s.ask,
+                               err);
+    if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
+        return weir_server_fail(server, r, err);
     if (r == 0)
         r = weir_resource_spec_json(doc, arena, &s.spec, err);
     if (r < 0)
