@@ -109,6 +109,49 @@ static inline int list_workload(void *arg, const struct weir_workload_record *w)
     return 0;
 }
 
+static inline int list_queue(void *arg, const struct weir_queue_record *q)
+{
+    weir_buf_printf(arg, "%.*s=%.*s@%lld;", WEIR_STR_ARG(q->name), WEIR_STR_ARG(q->spec),
+                    (long long)q->created_wall_ms);
+    return 0;
+}
+
+static inline int list_event(void *arg, const struct weir_event_record *e)
+{
+    assert_memory_equal(e->boot_id, boot, 16);
+    assert_int_equal(e->wall_ms, 11);
+    assert_int_equal(e->mono_ms, 12);
+    assert_true(weir_str_eq_c(e->actor, "user:ana") && weir_str_eq_c(e->cause, "placed"));
+    assert_true(weir_str_eq_c(e->subject, "workload/1") && weir_str_eq_c(e->before, "queued"));
+    assert_true(weir_str_eq_c(e->after, "starting"));
+    weir_buf_printf(arg, "%lld%.*s ", (long long)e->seq, WEIR_STR_ARG(e->kind));
+    return 0;
+}
+
+static inline void expect_list(struct fixture *f, const struct weir_workload_filter *filter,
+                               const char *want)
+{
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+
+    assert_int_equal(
+        f->store.each_workload(f->store.ctx, filter, false, list_workload, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), want);
+    weir_buf_finish(&seen);
+}
+
+static inline void expect_all(struct fixture *f, const char *want)
+{
+    struct weir_workload_filter any = {.all = true, .state = -1};
+
+    expect_list(f, &any, want);
+}
+
+static inline int list_task(void *arg, const struct weir_task_record *t)
+{
+    weir_buf_printf(arg, "%llu/%u ", (unsigned long long)t->number, t->member);
+    return 0;
+}
+
 /* Runs in a process of its own; what it returns is its exit status. */
 static inline int in_child(int (*run)(void))
 {
