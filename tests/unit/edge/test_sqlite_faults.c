@@ -276,5 +276,8 @@ int main(void)
         IN_DIR(a_full_disk_loses_nothing),
     };
 
+    /* In memory where that can be had: it is the shim that fails, not the disk. */
+    if (access("/dev/shm", W_OK) == 0)
+        setenv("TMPDIR", "/dev/shm", 0);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
