@@ -184,15 +184,21 @@ static int restore_attempt(struct weir_server *server, uint32_t task,
     struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
     struct weir_cluster_ref ref = {record->serial, record->nonce, record->slot};
     struct weir_cluster_facts facts = {0};
+    struct weir_err cannot = WEIR_ERR_INIT;
+    int r;
 
     if (attempt == NULL ||
         weir_map_set(&server->by_serial, weir_str_n((const char *)&ref.serial, sizeof(ref.serial)),
                      task) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     *attempt = (struct weir_server_attempt){.ref = ref};
-    if (server->cluster.adopt(server->cluster.ctx, &ref, err) < 0 ||
-        server->cluster.settle(server->cluster.ctx, &ref, &facts, err) < 0)
-        return err != NULL ? err->code : WEIR_E_IO;
+    r = server->cluster.adopt(server->cluster.ctx, &ref, err);
+    if (r < 0)
+        return r;
+    /* What cannot be told now is asked again with every look: it stays in doubt until then. */
+    if (server->cluster.settle(server->cluster.ctx, &ref, &facts, &cannot) < 0)
+        weir_log_warn("attempt.settle", "workload %llu, member %u: %s",
+                      (unsigned long long)record->number, record->member, cannot.text);
     return 0; /* the first tick looks at every attempt */
 }
 

@@ -27,7 +27,6 @@ static void occupy(struct weir_server *server, uint32_t task, struct weir_server
 {
     const struct weir_world *world = weir_edit_view(server->edit);
 
-    attempt->pid = pid;
     if (server->gpu.occupy == NULL || attempt->is_occupying)
         return;
     attempt->is_occupying = 1;
@@ -45,20 +44,21 @@ static void occupy(struct weir_server *server, uint32_t task, struct weir_server
     }
 }
 
-static void vacate(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt)
+/* Also what this server did not tell it itself, but before its state was built anew. */
+static void vacate(struct weir_server *server, uint32_t task, uint32_t pid)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
 
-    if (server->gpu.vacate == NULL || !attempt->is_occupying)
+    if (server->gpu.vacate == NULL || pid == 0)
         return;
-    attempt->is_occupying = 0;
     for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
         const struct weir_hold *hold = weir_world_hold(world, h);
         const struct weir_device *device = weir_world_device(world, hold->device);
         struct weir_err err = WEIR_ERR_INIT;
+        int r =
+            server->gpu.vacate(server->gpu.ctx, weir_world_string(world, device->uuid), pid, &err);
 
-        if (server->gpu.vacate(server->gpu.ctx, weir_world_string(world, device->uuid),
-                               attempt->pid, &err) < 0)
+        if (r < 0 && r != WEIR_E_NOT_FOUND) /* it may have ended before it was seen */
             weir_log_warn("gpu.vacate", "%s", err.text);
         h = hold->next_of_task;
     }
@@ -67,14 +67,11 @@ static void vacate(struct weir_server *server, uint32_t task, struct weir_server
 static int see_end(struct weir_server *server, uint32_t task,
                    const struct weir_cluster_facts *facts, struct weir_err *err)
 {
-    struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
-    struct weir_task *row;
+    struct weir_task *row = weir_edit_task(server->edit, task);
 
-    if (attempt != NULL)
-        vacate(server, task, attempt);
-    row = weir_edit_task(server->edit, task);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
+    vacate(server, task, facts->pid);
     row->ended = facts->end;
     row->exit_status = facts->exit_status;
     row->ended_wall_ms = facts->ended_wall_ms;
@@ -385,19 +382,14 @@ static int mark_missing(struct weir_server *server, const struct weir_bitset *se
     return r;
 }
 
-int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)
+static int take_in_devices(struct weir_server *server, const struct weir_gpu_device *devices,
+                           uint32_t n, struct weir_arena *arena, struct weir_err *err)
 {
-    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_gpu_device *devices;
     struct weir_bitset known;
-    uint32_t n;
-    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+    int r = 0;
 
-    if (r < 0)
-        return r;
-    if (weir_bitset_init(&known,
-                         weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows + n,
-                         &arena) < 0)
+    if (weir_bitset_init(
+            &known, weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows + n, arena) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         struct weir_key key;
@@ -419,4 +411,43 @@ int weir_server_observe_devices(struct weir_server *server, struct weir_err *err
     if (r == 0)
         r = mark_missing(server, &known, err);
     return end_observation(server, r, err);
+}
+
+static int observe_devices(struct weir_server *server, bool *ret_is_half_made, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices;
+    uint32_t n;
+    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+
+    *ret_is_half_made = false;
+    if (r < 0)
+        return r;
+    r = take_in_devices(server, devices, n, &arena, err);
+    /* Too many names, or too long ones, are refused before anything is changed. */
+    *ret_is_half_made = r < 0 && r != WEIR_E_TOO_LARGE;
+    return r;
+}
+
+int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)
+{
+    bool is_half_made;
+
+    return observe_devices(server, &is_half_made, err);
+}
+
+void weir_server_look(struct weir_server *server, bool devices_too)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    bool is_half_made = false;
+    int r = weir_server_observe_attempts(server, true, &err);
+
+    if (r < 0) {
+        weir_log_warn("attempts.look", "%s", err.text);
+        is_half_made = r == WEIR_E_NO_MEMORY; /* else the notices could not be read */
+    } else if (devices_too && (r = observe_devices(server, &is_half_made, &err)) < 0) {
+        weir_log_warn("gpus.list", "%s", err.text);
+    }
+    if (is_half_made)
+        weir_server_fail(server, r, &err);
 }

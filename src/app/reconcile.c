@@ -46,7 +46,7 @@ static int give_up(struct weir_server *server, int result, struct weir_err *err)
     server->in_transaction = false;
     server->failed = 0;
     answer(server, result, err);
-    server->retry_wall_ms = server->clock.now(server->clock.ctx).wall_ms + RETRY_AFTER_FAILURE_MS;
+    server->retry_mono_ms = server->clock.now(server->clock.ctx).mono_ms + RETRY_AFTER_FAILURE_MS;
     server->dirty = true;
     if (weir_server_load(server, &reload) < 0)
         weir_log_error("state.reload", "%s", reload.text);
@@ -113,7 +113,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     server->dirty = false;
     server->n_ticks++;
     if (server->edit == NULL && weir_server_load(server, err) < 0) {
-        server->retry_wall_ms = now.wall_ms + RETRY_AFTER_FAILURE_MS;
+        server->retry_mono_ms = now.mono_ms + RETRY_AFTER_FAILURE_MS;
         return err->code;
     }
     if (r < 0) {
@@ -132,7 +132,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
         weir_world_unref(before);
         return give_up(server, r, err);
     }
-    server->retry_wall_ms = 0;
+    server->retry_mono_ms = 0;
     server->look_at_all = false;
     if (server->log != NULL)
         weir_decision_log_tick(server->log, before, &server->policy, now, server->seed, &plan);
@@ -149,7 +149,27 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
 
 int64_t weir_server_wake(const struct weir_server *server)
 {
-    if (server->retry_wall_ms > 0)
-        return server->retry_wall_ms;
+    struct weir_now now = server->clock.now(server->clock.ctx);
+
+    if (server->retry_mono_ms > now.mono_ms)
+        return now.wall_ms + (server->retry_mono_ms - now.mono_ms);
+    if (server->retry_mono_ms > 0)
+        return now.wall_ms;
     return server->plan.wake_wall_ms > 0 ? server->plan.wake_wall_ms : WEIR_TIME_NEVER;
+}
+
+bool weir_server_may_tick(const struct weir_server *server)
+{
+    return server->dones.n > 0 ||
+           server->retry_mono_ms <= server->clock.now(server->clock.ctx).mono_ms;
+}
+
+void weir_server_end(struct weir_server *server)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (server->dirty && weir_server_tick(server, &err) < 0)
+        weir_log_error("tick.failed", "%s", err.text);
+    server->is_stopping = true;
+    answer(server, weir_error(&err, WEIR_E_UNAVAILABLE, "weir is stopping"), &err);
 }

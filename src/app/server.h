@@ -27,7 +27,6 @@ struct weir_decision_log;
 /* The running attempt of a task, by the task's index. serial 0: none. */
 struct weir_server_attempt {
     struct weir_cluster_ref ref;
-    uint32_t pid;              /* of the command, once seen */
     uint32_t is_asked_to_stop; /* enum weir_cause it was last asked for; 0: not yet */
     uint32_t is_occupying;     /* the simulated devices were told */
 };
@@ -72,7 +71,8 @@ struct weir_server {
     struct dones weir_vec(struct weir_server_done) dones;
     bool look_at_all; /* the next tick looks at every attempt, not only at those that gave notice */
     bool dirty;       /* something may have changed: a tick is due */
-    int64_t retry_wall_ms; /* after a failed commit: not before; 0: none */
+    bool is_stopping; /* no more requests */
+    int64_t retry_mono_ms; /* after a failed commit: not before; 0: none */
     uint64_t n_ticks;
     uint64_t n_failed_ticks;
 };
@@ -91,6 +91,11 @@ int weir_server_first_run(struct weir_server *server, struct weir_err *err);
 int weir_server_tick(struct weir_server *server, struct weir_err *err);
 /* When to tick even if nothing happens, as wall ms. */
 int64_t weir_server_wake(const struct weir_server *server);
+/* False while a tick that is due must wait, because the last one failed. */
+bool weir_server_may_tick(const struct weir_server *server);
+/* The last tick: what was asked until now is done and answered, or refused; what is asked from now
+ * on is refused. */
+void weir_server_end(struct weir_server *server);
 
 /* ---- transaction.c ---- */
 /* Opens the tick's transaction if it is not open. Fails if it has failed before. */
@@ -109,6 +114,9 @@ int weir_server_event(struct weir_server *server, struct weir_str actor, const c
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
 /* Reads the devices; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
+/* Both, for the devices where asked; logs what fails, and fails the transaction where that left
+ * half of it in the edit. */
+void weir_server_look(struct weir_server *server, bool devices_too);
 /* Takes over what was seen of a task's attempt. */
 int weir_server_see(struct weir_server *server, uint32_t task,
                     const struct weir_cluster_facts *facts, struct weir_err *err);

@@ -14,6 +14,11 @@ enum { ETA_STEPS_MAX = 2000 };
 
 int weir_service_check_ready(const struct weir_server *server, struct weir_err *err)
 {
+    if (server->is_stopping) {
+        weir_error(err, WEIR_E_UNAVAILABLE, "weir is stopping");
+        weir_error_hint(err, "ask again when it is up");
+        return WEIR_E_UNAVAILABLE;
+    }
     if (server->edit != NULL)
         return 0;
     weir_error(err, WEIR_E_UNAVAILABLE, "weir cannot read its store at the moment");

@@ -65,8 +65,10 @@ int weir_service_signal(void *ctx, const struct weir_actor *actor, uint64_t numb
 {
     struct weir_server *server = ctx;
     const struct weir_world *world;
+    struct weir_err cannot = WEIR_ERR_INIT;
     uint32_t index;
     uint32_t n_sent = 0;
+    int failed = 0;
     int r = find_own(server, actor, number, &index, err);
 
     if (r < 0)
@@ -77,14 +79,21 @@ int weir_service_signal(void *ctx, const struct weir_actor *actor, uint64_t numb
          t != WEIR_NONE; t = weir_world_task(world, t)->next_in_workload) {
         const struct weir_server_attempt *attempt = weir_server_attempt_of(server, t);
 
-        if (!weir_task_state_holds(weir_world_task(world, t)->state) || attempt == NULL)
+        if (!weir_task_state_holds(weir_world_task(world, t)->state) || attempt == NULL ||
+            attempt->ref.serial == 0)
             continue;
         r = server->cluster.command(server->cluster.ctx, &attempt->ref, WEIR_CLUSTER_SIGNAL,
-                                    signal_number, 0, err);
-        if (r < 0 && r != WEIR_E_NOT_FOUND)
-            return r;
-        n_sent++;
+                                    signal_number, 0, &cannot);
+        n_sent += r == 0;
+        /* One that has not begun, or has just ended, has nothing to be told. */
+        if (r < 0 && r != WEIR_E_NOT_FOUND && r != WEIR_E_UNAVAILABLE && failed == 0) {
+            failed = r;
+            weir_error(err, r, "member %u of workload %llu: %s", weir_world_task(world, t)->member,
+                       (unsigned long long)number, cannot.text);
+        }
     }
+    if (failed < 0)
+        return failed;
     if (n_sent == 0)
         return weir_error(err, WEIR_E_UNAVAILABLE, "workload %llu is not running",
                           (unsigned long long)number);

@@ -6,6 +6,7 @@
 #include "app/server.h"
 
 /* ---- service.c ---- */
+/* WEIR_E_UNAVAILABLE: without a state, or stopping. */
 int weir_service_check_ready(const struct weir_server *server, struct weir_err *err);
 int weir_service_check_role(const struct weir_actor *actor, enum weir_actor_role role,
                             const char *what, struct weir_err *err);

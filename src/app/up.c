@@ -62,13 +62,13 @@ struct up {
     uv_poll_t notes;
     uv_poll_t *launcher;
     int launcher_fd;
+    bool is_launcher_failing; /* and that was said */
     uv_timer_t wake;
     uv_timer_t look;
     uv_signal_t on_term;
     uv_signal_t on_int;
     int64_t devices_mono_ms; /* when they were last read */
     int64_t prune_mono_ms;
-    bool stopping;
 };
 
 static struct weir_now read_clock(void *ctx)
@@ -89,8 +89,9 @@ static void tick(struct up *up)
     int64_t now_ms = weir_clock_wall_ms();
     int64_t wake_ms;
 
-    if (up->stopping || !up->server.dirty ||
-        (up->server.retry_wall_ms > now_ms && up->server.dones.n == 0))
+    if (up->server.is_stopping)
+        return;
+    if (!up->server.dirty || !weir_server_may_tick(&up->server))
         goto schedule;
     if (weir_server_tick(&up->server, &err) < 0)
         weir_log_error("tick.failed", "%s", err.text);
@@ -131,17 +132,31 @@ static void on_notes(uv_poll_t *poll, int status, int events)
         up->server.dirty = true; /* the tick reads them */
 }
 
-static void on_launcher(uv_poll_t *poll, int status, int events)
+static void note_launcher(struct up *up, int result, const char *why)
 {
-    struct up *up = poll->data;
-    struct weir_err err = WEIR_ERR_INIT;
+    if (result < 0 && !up->is_launcher_failing)
+        weir_log_error("launcher", "no job starts: %s; tried again every second", why);
+    if (result == 0 && up->is_launcher_failing)
+        weir_log_info("launcher", "jobs start again");
+    up->is_launcher_failing = result < 0;
+}
 
-    (void)status;
-    (void)events;
-    if (weir_local_service(up->local, &err) < 0)
-        weir_log_error("launcher", "%s", err.text);
+static void service_launcher(struct up *up)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int r = weir_local_service(up->local, &err);
+
+    if (r < 0)
+        note_launcher(up, r, err.text);
     up->server.dirty = true; /* refusals are noticed by the tick */
     watch_launcher(up);
+}
+
+static void on_launcher(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    service_launcher(poll->data);
 }
 
 static void free_handle(uv_handle_t *handle)
@@ -159,15 +174,18 @@ static void watch_launcher(struct up *up)
         uv_close((uv_handle_t *)up->launcher, free_handle);
         up->launcher = NULL;
     }
+    if (fd < 0)
+        return;
     if (up->launcher == NULL) {
         up->launcher = weir_mem_alloc_array(1, sizeof(*up->launcher));
         if (up->launcher == NULL || uv_poll_init(&up->loop, up->launcher, fd) < 0) {
             up->launcher = weir_mem_free(up->launcher);
-            weir_log_error("launcher", "cannot watch the launcher");
+            note_launcher(up, WEIR_E_NO_MEMORY, "it cannot be watched");
             return;
         }
         up->launcher->data = up;
         up->launcher_fd = fd;
+        note_launcher(up, 0, NULL);
     }
     uv_poll_start(up->launcher, events, on_launcher);
 }
@@ -215,15 +233,15 @@ static void on_look(uv_timer_t *timer)
     struct up *up = timer->data;
     struct weir_now now = read_clock(NULL);
     struct weir_err err = WEIR_ERR_INIT;
+    bool devices_too = now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS;
 
+    if (up->launcher == NULL)
+        service_launcher(up);
     if (up->server.edit == NULL) {
         up->server.dirty = true; /* the tick tries to load again */
-    } else if (weir_server_observe_attempts(&up->server, true, &err) < 0) {
-        weir_log_warn("attempts.look", "%s", err.text);
-    } else if (now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS) {
-        up->devices_mono_ms = now.mono_ms;
-        if (weir_server_observe_devices(&up->server, &err) < 0)
-            weir_log_warn("gpus.list", "%s", err.text);
+    } else {
+        weir_server_look(&up->server, devices_too);
+        up->devices_mono_ms = devices_too ? now.mono_ms : up->devices_mono_ms;
     }
     if (weir_server_wake(&up->server) <= now.wall_ms)
         up->server.dirty = true;
@@ -247,9 +265,10 @@ static void on_signal(uv_signal_t *handle, int number)
     struct up *up = handle->data;
 
     (void)number;
-    if (up->stopping)
+    if (up->server.is_stopping)
         return;
-    up->stopping = true;
+    weir_server_end(&up->server);
+    uv_timer_stop(&up->wake);
     weir_log_info("stop", "jobs go on; `weir up` on the same directory takes them over");
     weir_api_shutdown(up->api, SHUTDOWN_GRACE_MS, on_api_closed, up);
 }

@@ -287,7 +287,9 @@ static void close_conn(struct weir_http_conn *conn)
     weir_http1_parser_finish(&conn->parser);
     weir_buf_finish(&conn->pending);
     weir_buf_finish(&conn->out);
-    close(conn->fd); /* which takes it out of the epoll set */
+    /* Closing alone leaves it in the set for as long as a process just forked holds a copy. */
+    epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
+    close(conn->fd);
     weir_mem_free(conn);
     weir_http_server_conn_closed(server);
 }

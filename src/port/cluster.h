@@ -49,7 +49,7 @@ struct weir_cluster_facts {
     uint32_t phase; /* enum weir_cluster_phase */
     uint32_t end;   /* enum weir_end, when ended */
     int32_t exit_status;
-    uint32_t pid;          /* of the command, while running */
+    uint32_t pid;          /* of the command, from when it began; 0: it never did */
     bool was_checkpointed; /* the checkpoint signal was delivered before the end */
     int64_t started_wall_ms;
     int64_t ended_wall_ms;
@@ -91,7 +91,8 @@ struct weir_cluster {
     int (*new_ref)(void *ctx, struct weir_cluster_ref *ret_ref, struct weir_err *err);
     /* Forgets which slots are in use, before all attempts are adopted anew. */
     void (*forget)(void *ctx);
-    /* Marks a slot as in use. */
+    /* Marks a slot as in use. Whether its attempt ever begins is in doubt: looking at it settles
+     * it, unless it was settled before. */
     int (*adopt)(void *ctx, const struct weir_cluster_ref *ref, struct weir_err *err);
     /* Appends up to max bytes of a stream from `offset`. *ret_first: where they begin; above
      * `offset` where output was rotated away or dropped. 0 bytes appended: nothing more now.

@@ -84,7 +84,8 @@ struct weir_service {
                         struct weir_done done, struct weir_err *err);
     int (*cancel)(void *ctx, const struct weir_actor *actor, uint64_t number, struct weir_done done,
                   struct weir_err *err);
-    /* To every running task. */
+    /* To every running task. WEIR_E_UNAVAILABLE: there was none. Other errors: the first of a task
+     * that could not be told; the others were. */
     int (*signal)(void *ctx, const struct weir_actor *actor, uint64_t number, int signal_number,
                   struct weir_err *err);
     /* phase: READY, CORDONED, DRAINING. */

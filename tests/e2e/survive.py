@@ -4,12 +4,13 @@ The job of these tests writes one line per start into a file, takes a lock per G
 from its number: so a job run twice, lost, or given somebody else's GPU shows."""
 import collections
 import os
+import signal
 import subprocess
 import threading
 import time
 
 import weirlib
-from weirlib import ENDED, Skip, processes_of, wait_for
+from weirlib import ENDED, Skip, children_of, freeze, processes_of, wait_for
 
 JOB = r'''
 printf '%s %s\n' "$WEIR_JOB_ID" "${WEIR_ARRAY_INDEX:-0}" >> "$TEST_DIR/starts"
@@ -91,6 +92,50 @@ def test_jobs_go_on_without_the_server(t):
     wait_for('the jobs to end by themselves', lambda: not processes_of(server.data))
     server.start()
     check_all(t, server, numbers)
+
+
+def launcher_of(server):
+    return wait_for('the launcher', lambda: children_of(server.process.pid, 'weir-launcher'))[0]
+
+
+def test_the_launcher_dies_with_requests(t):
+    """What it had not begun begins once, in the next launcher; what was cancelled meanwhile does not; what ran goes on."""
+    server = t.serve('--simulate', '4xH100')
+    running = server.submit(*job_args(t, server, 2))
+    server.wait_state(running, 'running')
+    launcher = launcher_of(server)
+    freeze(launcher)
+    sent = [server.submit(*job_args(t, server, 0.1)) for _ in range(2)]
+    cancelled = server.submit(*job_args(t, server, 0.1))
+    for number in (*sent, cancelled):
+        server.wait_state(number, 'starting')
+    server.cli('cancel', cancelled)
+    server.wait_state(cancelled, 'stopping')
+    os.kill(launcher, signal.SIGKILL)
+    assert server.wait_ended(cancelled)['state'] == 'cancelled'
+    for number in sent:
+        assert server.wait_ended(number)['exit_status'] == int(number) % 7
+    assert server.wait_ended(running)['exit_status'] == int(running) % 7
+    with open(os.path.join(t.dir, 'starts'), encoding='utf-8') as file:
+        starts = sorted(line.split()[0] for line in file)
+    assert starts == sorted([running, *sent]), starts
+    wait_for('the GPUs to be free', lambda: all(not gpu['holders'] for gpu in server.gpus()))
+    assert launcher_of(server) != launcher
+
+
+def test_the_launcher_cannot_be_started_again(t):
+    """It is tried until it works, and said once."""
+    server = t.serve()
+    launcher = launcher_of(server)
+    away = server.data + '.away'
+    os.rename(server.data, away)
+    os.kill(launcher, signal.SIGKILL)
+    wait_for('it to be said', lambda: 'no job starts' in server.tail())
+    time.sleep(2.5)  # for two more tries
+    assert server.tail().count('no job starts') == 1, server.tail()
+    os.rename(away, server.data)
+    server.cli('run', '--', 'true')
+    assert server.tail().count('jobs start again') == 1, server.tail()
 
 
 def test_a_full_disk(t):

@@ -1,7 +1,9 @@
 /* How long connections live, how many there may be, and how a server begins and ends. */
 #include "../../support/http_handler.h"
 
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 static void serves_many_connections_at_once(void **state)
 {
@@ -286,6 +288,33 @@ static void waits_when_descriptors_run_out(void **state)
     close(fd);
 }
 
+/* A process just forked holds a copy of each connection until it calls exec. */
+static void forgets_connections_that_a_child_still_holds(void **state)
+{
+    int fd = dial(&fx);
+    pid_t child;
+
+    (void)state;
+    assert_true(say(&fx, fd, GET("/")));
+    assert_true(hear(&fx, fd, &heard, "hello"));
+    child = fork();
+    if (child == 0) {
+        for (;;)
+            pause();
+    }
+    weir_buf_reset(&heard);
+    assert_true(say(&fx, fd, LAST("/")));
+    assert_true(hear(&fx, fd, &heard, "hello"));
+    turn_for(&fx, 5);
+    assert_int_equal(stats().n_open, 0);
+    assert_true(say(&fx, fd, GET("/")));
+    turn_for(&fx, 5);
+    assert_int_equal(stats().n_requests, 2);
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -299,6 +328,7 @@ int main(void)
         TEST(shutdown_gives_up_after_its_grace),
         TEST(listens_where_it_is_told),
         TEST(waits_when_descriptors_run_out),
+        TEST(forgets_connections_that_a_child_still_holds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

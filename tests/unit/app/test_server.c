@@ -1,0 +1,478 @@
+/* The control plane between a real store and a cluster, devices and a clock that do as they are
+ * told. */
+#include "../support.h"
+
+#include "app/schemas.h"
+#include "app/server.h"
+#include "edge/sqlite/store.h"
+#include "fmt/json.h"
+
+#include "../edge/temp_dir.h"
+
+enum { ATTEMPTS_MAX = 8, N_GPUS = 2 };
+
+/* What the cluster was asked, and what it answers, by serial. */
+struct attempt {
+    bool is_launched;
+    int look_result; /* 0: `facts` */
+    struct weir_cluster_facts facts;
+    int command_result;
+    uint32_t n_commands;
+};
+
+struct plane {
+    struct weir_arena arena;
+    struct weir_sqlite *sqlite;
+    struct weir_server server;
+    struct weir_service service;
+    struct weir_now now;
+    struct attempt attempts[ATTEMPTS_MAX];
+    uint64_t n_attempts;
+    int list_result;
+    uint32_t n_gpus;
+    uint32_t pids[N_GPUS + 1]; /* on each device */
+    int commit_result;
+    int (*commit)(void *ctx, bool durable, struct weir_err *err);
+    int n_answers;
+    int answer; /* the last */
+};
+
+static struct plane *plane;
+
+/* ---- what the control plane stands between ---- */
+
+static struct weir_now tell_time(void *ctx)
+{
+    return ((struct plane *)ctx)->now;
+}
+
+static struct attempt *attempt_of(const struct weir_cluster_ref *ref)
+{
+    assert_in_range(ref->serial, 1, ATTEMPTS_MAX - 1);
+    return &plane->attempts[ref->serial];
+}
+
+static int launch(void *ctx, const struct weir_cluster_launch *what, struct weir_err *err)
+{
+    (void)ctx;
+    (void)err;
+    attempt_of(&what->ref)->is_launched = true;
+    return 0;
+}
+
+static int look(void *ctx, const struct weir_cluster_ref *ref, struct weir_cluster_facts *ret_facts,
+                struct weir_err *err)
+{
+    const struct attempt *attempt = attempt_of(ref);
+
+    (void)ctx;
+    if (attempt->look_result < 0)
+        return weir_error(err, attempt->look_result, "the slot cannot be read");
+    *ret_facts = attempt->facts;
+    return 0;
+}
+
+static int command(void *ctx, const struct weir_cluster_ref *ref, enum weir_cluster_command what,
+                   int signal_number, int64_t grace_ms, struct weir_err *err)
+{
+    struct attempt *attempt = attempt_of(ref);
+
+    (void)ctx;
+    (void)what;
+    (void)signal_number;
+    (void)grace_ms;
+    attempt->n_commands++;
+    if (attempt->command_result == 0)
+        return 0;
+    return weir_error(err, attempt->command_result, "told to fail");
+}
+
+static int notices(void *ctx, void (*each)(void *arg, uint64_t serial), void *arg,
+                   struct weir_err *err)
+{
+    (void)ctx;
+    (void)each;
+    (void)arg;
+    (void)err;
+    return 0;
+}
+
+static int new_ref(void *ctx, struct weir_cluster_ref *ret_ref, struct weir_err *err)
+{
+    (void)ctx;
+    (void)err;
+    plane->n_attempts++;
+    *ret_ref = (struct weir_cluster_ref){plane->n_attempts, 7, (uint32_t)plane->n_attempts};
+    return 0;
+}
+
+static void release(void *ctx, const struct weir_cluster_ref *ref)
+{
+    (void)ctx;
+    (void)ref;
+}
+
+static void forget(void *ctx)
+{
+    (void)ctx;
+}
+
+static int adopt(void *ctx, const struct weir_cluster_ref *ref, struct weir_err *err)
+{
+    (void)ctx;
+    (void)ref;
+    (void)err;
+    return 0;
+}
+
+static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device **ret_devices,
+                     uint32_t *ret_n, struct weir_err *err)
+{
+    static const char *const uuids[] = {"GPU-0", "GPU-1", "GPU-2"};
+    struct weir_gpu_device *devices = weir_arena_new_n(arena, struct weir_gpu_device, N_GPUS + 1);
+
+    (void)ctx;
+    if (plane->list_result < 0)
+        return weir_error(err, plane->list_result, "told to fail");
+    if (devices == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory");
+    for (uint32_t i = 0; i < plane->n_gpus; i++)
+        devices[i] = (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
+                                              .name = WEIR_STR("H100"),
+                                              .class = WEIR_STR("h100-sxm"),
+                                              .index = i,
+                                              .memory_total_bytes = (int64_t)80 << 30};
+    *ret_devices = devices;
+    *ret_n = plane->n_gpus;
+    return 0;
+}
+
+static uint32_t *pid_on(struct weir_str uuid)
+{
+    return &plane->pids[uuid.ptr[uuid.len - 1] - '0'];
+}
+
+static int occupy(void *ctx, struct weir_str uuid, uint32_t pid, int64_t bytes,
+                  struct weir_err *err)
+{
+    (void)ctx;
+    (void)bytes;
+    (void)err;
+    *pid_on(uuid) = pid;
+    return 0;
+}
+
+static int vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err)
+{
+    (void)ctx;
+    if (*pid_on(uuid) != pid)
+        return weir_error(err, WEIR_E_NOT_FOUND, "no such process");
+    *pid_on(uuid) = 0;
+    return 0;
+}
+
+static int commit(void *ctx, bool durable, struct weir_err *err)
+{
+    if (plane->commit_result == 0)
+        return plane->commit(ctx, durable, err);
+    plane->server.store.rollback(ctx);
+    return weir_error(err, plane->commit_result, "told to fail");
+}
+
+/* ---- the rig ---- */
+
+static int setup(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    struct weir_server *server;
+
+    if (temp_dir_make(state) < 0)
+        return -1;
+    plane = calloc(1, sizeof(*plane));
+    plane->arena = (struct weir_arena)WEIR_ARENA_INIT;
+    plane->now = (struct weir_now){1000000, 1000};
+    plane->n_gpus = N_GPUS;
+    server = &plane->server;
+    assert_int_equal(weir_schemas_load(&err), 0);
+    assert_int_equal(weir_sqlite_open(temp_path("db"), &plane->sqlite, &server->store, &err), 0);
+    plane->commit = server->store.commit;
+    server->store.commit = commit;
+    server->cluster = (struct weir_cluster){.launch = launch,
+                                            .look = look,
+                                            .settle = look,
+                                            .command = command,
+                                            .notices = notices,
+                                            .release = release,
+                                            .new_ref = new_ref,
+                                            .forget = forget,
+                                            .adopt = adopt};
+    server->gpu = (struct weir_gpu_port){NULL, list_gpus, occupy, vacate};
+    server->clock = (struct weir_clock){plane, tell_time};
+    server->policy = weir_policy_default();
+    server->output_max_bytes = 1 << 20;
+    snprintf(server->node_name, sizeof(server->node_name), "here");
+    assert_int_equal(weir_server_load(server, &err), 0);
+    assert_int_equal(weir_server_first_run(server, &err), 0);
+    assert_int_equal(weir_server_tick(server, &err), 0);
+    weir_server_service(server, &plane->service);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    weir_server_unload(&plane->server);
+    weir_vec_finish(&plane->server.dones);
+    weir_arena_finish(&plane->server.plan_arenas[0]);
+    weir_arena_finish(&plane->server.plan_arenas[1]);
+    weir_sqlite_close(plane->sqlite);
+    weir_schemas_unload();
+    weir_arena_finish(&plane->arena);
+    free(plane);
+    return temp_dir_remove(state);
+}
+
+static void on_done(void *arg, int result, uint64_t outcome, const struct weir_err *err)
+{
+    (void)arg;
+    (void)outcome;
+    (void)err;
+    plane->n_answers++;
+    plane->answer = result;
+}
+
+static const struct weir_actor admin = {{"root", 4}, 0, 0, WEIR_ROLE_ADMIN};
+
+/* 0, or why it was refused. */
+static int submit(const char *spec)
+{
+    char text[512];
+    struct weir_tree *doc;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    snprintf(text, sizeof(text),
+             "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"j\"},"
+             "\"spec\":{\"command\":[\"true\"],\"cwd\":\"/\"%s}}",
+             spec);
+    assert_int_equal(weir_json_read(weir_str(text), NULL, &plane->arena, &doc, &err), 0);
+    return plane->service.submit(&plane->server, &admin, doc, WEIR_STR(""),
+                                 (struct weir_done){on_done, NULL}, &err);
+}
+
+static void tick(void)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (weir_server_tick(&plane->server, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void sees(uint64_t serial, enum weir_cluster_phase phase, enum weir_end end, uint32_t pid)
+{
+    plane->attempts[serial].facts =
+        (struct weir_cluster_facts){.phase = phase, .end = end, .pid = pid};
+}
+
+static const struct weir_task *first_task(void)
+{
+    const struct weir_world *world = plane->server.world;
+
+    return weir_world_task(world, weir_world_first(world, WEIR_TABLE_TASKS));
+}
+
+/* ---- tests ---- */
+
+static void tries_again_after_a_failure_whatever_the_clock_says(void **state)
+{
+    struct weir_server *server = &plane->server;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(submit(""), 0);
+    plane->commit_result = WEIR_E_NO_SPACE;
+    assert_int_equal(weir_server_tick(server, &err), WEIR_E_NO_SPACE);
+    assert_int_equal(plane->answer, WEIR_E_NO_SPACE);
+    assert_true(server->dirty);
+    assert_false(weir_server_may_tick(server));
+    assert_int_equal(weir_server_wake(server), plane->now.wall_ms + 1000);
+    plane->now.wall_ms -= 3600 * 1000;
+    plane->now.mono_ms += 400;
+    assert_false(weir_server_may_tick(server));
+    assert_int_equal(weir_server_wake(server), plane->now.wall_ms + 600);
+    plane->now.mono_ms += 600;
+    assert_true(weir_server_may_tick(server));
+    assert_int_equal(weir_server_wake(server), plane->now.wall_ms);
+    plane->commit_result = 0;
+    tick();
+    assert_true(weir_server_may_tick(server));
+    assert_true(weir_server_wake(server) > plane->now.wall_ms);
+}
+
+/* Somebody waits for an answer: the tick that gives it is not put off. */
+static void does_not_let_askers_wait_after_a_failure(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(submit(""), 0);
+    plane->commit_result = WEIR_E_IO;
+    assert_int_equal(weir_server_tick(&plane->server, &err), WEIR_E_IO);
+    assert_int_equal(submit(""), 0);
+    assert_true(weir_server_may_tick(&plane->server));
+}
+
+static void answers_all_before_it_stops(void **state)
+{
+    (void)state;
+    assert_int_equal(submit(""), 0);
+    assert_int_equal(plane->n_answers, 0);
+    weir_server_end(&plane->server);
+    assert_int_equal(plane->n_answers, 1);
+    assert_int_equal(plane->answer, 0);
+    assert_true(plane->attempts[1].is_launched);
+    assert_int_equal(submit(""), WEIR_E_UNAVAILABLE);
+    assert_int_equal(plane->server.dones.n, 0);
+}
+
+/* Where there is no state to tick on, they hear that. */
+static void refuses_what_it_cannot_do_before_it_stops(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(
+        weir_server_add_done(&plane->server, (struct weir_done){on_done, NULL}, 1, &err), 0);
+    weir_server_unload(&plane->server);
+    plane->list_result = WEIR_E_UNAVAILABLE;
+    weir_server_end(&plane->server);
+    assert_int_equal(plane->n_answers, 1);
+    assert_int_equal(plane->answer, WEIR_E_UNAVAILABLE);
+}
+
+/* Whatever allocation of a look fails: the state is whole after the next tick. */
+static void builds_its_state_anew_after_half_a_look(void **state)
+{
+    struct weir_server *server = &plane->server;
+    uint64_t n_failed_before;
+    uint64_t n_made;
+
+    (void)state;
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    tick();
+    for (uint64_t n = 0;; n++) {
+        const struct weir_world *world;
+        struct weir_err err = WEIR_ERR_INIT;
+
+        sees(1, WEIR_SEEN_NOTHING, WEIR_END_NOT, 0);
+        plane->n_gpus = N_GPUS;
+        assert_int_equal(weir_server_load(server, &err), 0);
+        tick();
+        plane->n_gpus = N_GPUS + 1;
+        sees(1, WEIR_SEEN_RUNNING, WEIR_END_NOT, 42);
+        n_failed_before = server->n_failed_ticks;
+        weir_mem_fail(n, 1);
+        weir_server_look(server, true);
+        n_made = weir_mem_count();
+        weir_mem_fail(0, 0);
+        if (n_made > n) {
+            assert_int_equal(weir_server_tick(server, &err), WEIR_E_NO_MEMORY);
+            assert_int_equal(server->n_failed_ticks, n_failed_before + 1);
+        }
+        tick();
+        world = server->world;
+        assert_int_equal(weir_world_table(world, WEIR_TABLE_DEVICES)->n_live, N_GPUS + 1);
+        assert_int_equal(weir_world_node(world, weir_world_first(world, WEIR_TABLE_NODES))
+                             ->capacity.of[WEIR_RES_GPU],
+                         (N_GPUS + 1) * 1000);
+        assert_int_equal(first_task()->state, WEIR_TASK_RUNNING);
+        if (n_made <= n)
+            break;
+    }
+    assert_true(n_made > 0);
+}
+
+static void starts_with_a_slot_that_cannot_be_read(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    tick();
+    plane->attempts[1].look_result = WEIR_E_IO;
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    tick();
+    assert_int_equal(first_task()->state, WEIR_TASK_STARTING);
+    plane->attempts[1].look_result = 0;
+    sees(1, WEIR_SEEN_RUNNING, WEIR_END_NOT, 42);
+    weir_server_look(&plane->server, false);
+    tick();
+    assert_int_equal(first_task()->state, WEIR_TASK_RUNNING);
+    assert_int_equal(plane->n_attempts, 1);
+}
+
+static void takes_processes_off_devices_after_a_reload(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(submit(",\"gpus\":2"), 0);
+    tick();
+    sees(1, WEIR_SEEN_RUNNING, WEIR_END_NOT, 42);
+    weir_server_look(&plane->server, false);
+    assert_int_equal(plane->pids[0], 42);
+    assert_int_equal(plane->pids[1], 42);
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 42);
+    tick();
+    assert_int_equal(plane->pids[0], 0);
+    assert_int_equal(plane->pids[1], 0);
+}
+
+static void signals_every_member_there_is(void **state)
+{
+    static const struct {
+        int results[3];
+        int want;
+    } rows[] = {
+        {{0, 0, 0}, 0},
+        {{WEIR_E_UNAVAILABLE, 0, WEIR_E_NOT_FOUND}, 0},
+        {{WEIR_E_NOT_FOUND, WEIR_E_NOT_FOUND, WEIR_E_NOT_FOUND}, WEIR_E_UNAVAILABLE},
+        {{WEIR_E_UNAVAILABLE, WEIR_E_UNAVAILABLE, WEIR_E_NOT_FOUND}, WEIR_E_UNAVAILABLE},
+        {{WEIR_E_DENIED, 0, 0}, WEIR_E_DENIED},
+    };
+
+    (void)state;
+    plane->n_gpus = 3;
+    weir_server_look(&plane->server, true);
+    assert_int_equal(submit(",\"gpus\":1,\"members\":3"), 0);
+    tick();
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct weir_err err = WEIR_ERR_INIT;
+
+        for (int m = 0; m < 3; m++) {
+            assert_true(plane->attempts[m + 1].is_launched);
+            plane->attempts[m + 1].command_result = rows[i].results[m];
+            plane->attempts[m + 1].n_commands = 0;
+        }
+        assert_int_equal(plane->service.signal(&plane->server, &admin, 1, 10, &err), rows[i].want);
+        for (int m = 0; m < 3; m++)
+            assert_int_equal(plane->attempts[m + 1].n_commands, 1);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(tries_again_after_a_failure_whatever_the_clock_says, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(does_not_let_askers_wait_after_a_failure, setup, teardown),
+        cmocka_unit_test_setup_teardown(answers_all_before_it_stops, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_what_it_cannot_do_before_it_stops, setup, teardown),
+        cmocka_unit_test_setup_teardown(builds_its_state_anew_after_half_a_look, setup, teardown),
+        cmocka_unit_test_setup_teardown(starts_with_a_slot_that_cannot_be_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(takes_processes_off_devices_after_a_reload, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(signals_every_member_there_is, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
