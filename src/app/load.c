@@ -358,7 +358,6 @@ int weir_server_load(struct weir_server *server, struct weir_err *err)
     }
     if (r < 0) {
         weir_server_unload(server);
-        server->failed = 0; /* what failed is gone with it */
         return r;
     }
     weir_world_ref(server->world);

@@ -137,12 +137,6 @@ static void on_notice(void *arg, uint64_t serial)
         noticed->result = look_at(noticed->server, (uint32_t)task, noticed->err);
 }
 
-/* An edit that ran out of memory half-way may not be used any more. */
-static int end_observation(struct weir_server *server, int r, const struct weir_err *err)
-{
-    return r == WEIR_E_NO_MEMORY ? weir_server_fail(server, r, err) : r;
-}
-
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err)
 {
     struct noticed noticed = {server, err, 0};
@@ -158,7 +152,7 @@ int weir_server_observe_attempts(struct weir_server *server, bool all, struct we
         if (weir_task_state_holds(row->state))
             r = look_at(server, t, err);
     }
-    return end_observation(server, r, err);
+    return r;
 }
 
 /* ---- devices ---- */
@@ -408,9 +402,7 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
     }
-    if (r == 0)
-        r = mark_missing(server, &known, err);
-    return end_observation(server, r, err);
+    return r < 0 ? r : mark_missing(server, &known, err);
 }
 
 static int observe_devices(struct weir_server *server, bool *ret_is_half_made, struct weir_err *err)

@@ -78,7 +78,8 @@ static int do_op(enum op op, const struct weir_tree *doc, struct weir_arena *are
     case OP_RELOAD:
         return weir_server_load(&rig.server, &err);
     case OP_OBSERVE:
-        return weir_server_observe_devices(&rig.server, &err);
+        weir_server_look(&rig.server, true);
+        return 0; /* whether it failed is said by the next tick */
     case OP_APPLY:
         return apply(doc, false, arena);
     case OP_DRY_RUN:
