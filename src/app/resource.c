@@ -60,12 +60,18 @@ int weir_resource_spec_json(const struct weir_tree *doc, struct weir_arena *aren
                             struct weir_str *ret_json, struct weir_err *err)
 {
     struct weir_buf text = WEIR_BUF_INIT(SPEC_BYTES_MAX);
+    const struct weir_tree *spec = weir_tree_get(doc, "spec");
     struct weir_json_writer writer;
     char *copy;
     int r;
 
     weir_json_writer_init(&writer, &text, false);
-    weir_json_write_tree(&writer, weir_tree_get(doc, "spec"), NULL);
+    if (spec == NULL || spec->kind == WEIR_TREE_NULL) {
+        weir_json_object_begin(&writer);
+        weir_json_object_end(&writer);
+    } else {
+        weir_json_write_tree(&writer, spec, NULL);
+    }
     r = weir_json_writer_end(&writer, "the spec", err);
     if (r == 0) {
         copy = weir_arena_strndup(arena, text.data, text.len);

@@ -8,6 +8,14 @@
 
 enum { NAME_MAX_BYTES = 63 };
 
+static bool is_number(struct weir_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.ptr[i] < '0' || name.ptr[i] > '9')
+            return false;
+    return name.len > 0;
+}
+
 /* The command's last path component, as a name may be written: "Train_2.py" gives "train-2-py". */
 static int default_name(struct weir_str word, struct weir_arena *arena, struct weir_str *ret_name,
                         struct weir_err *err)
@@ -35,8 +43,21 @@ static int default_name(struct weir_str word, struct weir_arena *arena, struct w
     }
     while (n > 0 && name[n - 1] == '-')
         n--;
-    *ret_name = n > 0 ? weir_str_n(name, n) : WEIR_STR("job");
+    /* A name of digits would be taken for a number. */
+    *ret_name = n > 0 && !is_number(weir_str_n(name, n)) ? weir_str_n(name, n) : WEIR_STR("job");
     return 0;
+}
+
+static int check_name(const struct weir_tree *doc, struct weir_err *err)
+{
+    const struct weir_tree *name = weir_tree_path(doc, "metadata.name");
+
+    if (name == NULL || !is_number(name->text))
+        return 0;
+    weir_tree_error(name, err, "'%.*s' would be taken for the number of a job",
+                    WEIR_STR_ARG(name->text));
+    weir_error_field(err, "metadata.name");
+    return weir_error_hint(err, "for example job-%.*s", WEIR_STR_ARG(name->text));
 }
 
 static int check_user(const struct weir_server *server, const struct weir_actor *actor,
@@ -68,6 +89,8 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     struct weir_submission s = {.actor = actor, .name = weir_resource_name(doc)};
     int r = check_user(server, actor, err);
 
+    if (r == 0)
+        r = check_name(doc, err);
     if (r < 0)
         return r;
     r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit, &s.ask,

@@ -357,6 +357,11 @@ static int open_jobs(struct up *up, struct weir_err *err)
     if (r == 0)
         r = up->server.store.each_workload(up->server.store.ctx, &live, false, note_serials,
                                            &serials, err);
+    if (r == 0 && cgroup[0] == '\0')
+        weir_log_info("cgroup", "%s",
+                      strcmp(up->options->cgroup, "off") == 0
+                          ? "jobs are not confined: memory limits are not enforced"
+                          : "no cgroup v2 that weir may use: memory limits are not enforced");
     config.serial_floor = serials.floor;
     return r < 0 ? r : weir_local_open(&config, &up->local, &up->server.cluster, err);
 }

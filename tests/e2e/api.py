@@ -77,6 +77,17 @@ def test_pages_in_a_browser_cannot_reach_it(t):
     assert status == 403, (status, answer)
 
 
+
+def test_a_client_without_a_token_is_told(t):
+    server = t.serve()
+    done = server.cli('ps', '--server', server.url(), env={'WEIR_DATA': ''}, check=1)
+    assert b'(set $WEIR_TOKEN)' in done.stderr, done.stderr
+    done = server.cli('ps', '--server', server.url(), env={'WEIR_DATA': '', 'WEIR_TOKEN': server.token()})
+    assert done.stderr == b'no jobs\n', done.stderr
+    done = server.cli('ps', '--server', 'http://127.0.0.1:1', env={'WEIR_DATA': ''}, check=3)
+    assert b'weir up' not in done.stderr and b'cannot reach' in done.stderr, done.stderr
+
+
 def test_lists_come_in_pages(t):
     server = t.serve()
     for _ in range(25):

@@ -142,6 +142,45 @@ def test_signals_are_forwarded(t):
     assert server.wait_ended(waiting['id'])['state'] == 'cancelled'
 
 
+def test_explain_of_what_runs_and_of_what_could_not_start(t):
+    server = t.serve()
+    missing = server.submit('--gpus', '0', '--', '/no/such/program')
+    server.wait_ended(missing)
+    said = server.cli('explain', missing).stdout.decode()
+    assert 'failed: exit 127' in said and "cannot run '/no/such/program': No such file" in said, said
+    numbers = [server.submit('--gpus', '4', '--time', '1h', '--', 'sleep', '1000') for _ in range(2)]
+    for number in numbers:
+        server.wait_state(number, 'running')
+    said = server.cli('explain', numbers[0]).stdout.decode()
+    assert ' with 4 GPUs, for ' in said and ', time limit 1h00m, until ' in said, said
+    waiting = server.submit('--gpus', '8', '--', 'true')
+    wait_for('it to be looked at', lambda: server.job(waiting)['reason'])
+    said = server.cli('explain', waiting).stdout.decode()
+    assert 'with the end of ' + ' and '.join(f'workload/{n}' for n in numbers) in said, said
+    assert 'are held by other workloads' not in said, said
+
+
+def test_it_is_said_that_memory_is_not_enforced(t):
+    server = t.serve('--simulate', '1xH100', '--cgroup', 'off')
+    assert 'memory limits are not enforced' in server.tail(), server.tail()
+
+
+def test_cancel_says_what_became_of_it(t):
+    server = t.serve()
+    done = server.submit('--', 'true')
+    server.wait_ended(done)
+    assert server.cli('cancel', done).stdout.decode() == f'workload/{done} had already ended (succeeded)\n'
+    status, error = server.post(f'/v1/workloads/{done}/signal', {'signal': 'INT'})
+    assert status == 409 and error['error']['code'] == 'exists' and 'has ended (succeeded)' in error['error']['message'], (status, error)
+    holder = server.submit('--gpus', '8', '--', 'sleep', '1000')
+    server.wait_state(holder, 'running')
+    waiting = server.submit('--', 'true')
+    status, error = server.post(f'/v1/workloads/{waiting}/signal', {'signal': 'INT'})
+    assert status == 503 and 'has not begun' in error['error']['message'], (status, error)
+    assert server.cli('delete', 'workload', waiting).stdout.decode() == f'workload/{waiting} cancelled\n'
+    assert server.cli('cancel', holder).stdout.decode() == f'workload/{holder} is asked to stop\n'
+
+
 def test_a_client_survives_the_servers_death(t):
     """The stream goes on where it stopped, nothing twice, nothing missing; the status is the command's."""
     server = t.serve()

@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.error
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('WEIR_BUILD', os.path.join(ROOT, 'build'))
@@ -108,6 +110,16 @@ class Server:
             raise AssertionError(f'weir {" ".join(map(str, args))}: exit {done.returncode}, expected {check}\n'
                                  f'{done.stdout.decode(errors="replace")[-1500:]}{done.stderr.decode(errors="replace")[-1500:]}')
         return done
+
+    def post(self, path, body):
+        """Status and JSON of a POST over TCP."""
+        request = urllib.request.Request(self.url() + path, json.dumps(body).encode(), {
+            'Content-Type': 'application/json', 'Authorization': 'Bearer ' + self.token()})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
 
     def submit(self, *args, **kwargs):
         return self.cli('run', '--detach', *args, **kwargs).stdout.decode().strip()
