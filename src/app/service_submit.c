@@ -91,9 +91,12 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
 
     if (r == 0)
         r = check_name(doc, err);
-    if (r == 0)
-        r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit,
-                                   &s.ask, err);
+    if (r < 0)
+        return r;
+    r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit, &s.ask,
+                               err);
+    if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
+        return weir_server_fail(server, r, err);
     if (r == 0)
         r = weir_resource_spec_json(doc, arena, &s.spec, err);
     if (r < 0)
