@@ -94,7 +94,8 @@ int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent
 
 /* Removal. A node with devices, a device with holds or instances, a queue with children or
  * workloads: WEIR_E_INVALID. Removing a workload removes its roles, tasks and holds. Ended tasks
- * and intents that named a removed node or device name WEIR_NONE then. */
+ * and intents that named a removed node or device, and tasks that make room for a removed workload,
+ * name WEIR_NONE then. */
 int weir_edit_remove_node(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_queue(struct weir_edit *edit, uint32_t index);

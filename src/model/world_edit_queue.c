@@ -216,6 +216,7 @@ static int add_task(struct weir_edit *edit, uint32_t workload, uint32_t role, ui
     task->node = WEIR_NONE;
     task->next_on_node = WEIR_NONE;
     task->first_hold = WEIR_NONE;
+    task->for_whom = WEIR_NONE;
     task->next_in_workload = *first;
     *first = index;
     return 0;
@@ -362,6 +363,28 @@ static int unlink_workload(struct weir_edit *edit, uint32_t index)
     return 0;
 }
 
+/* Nobody makes room for it any more: its index is given out again. */
+static int forget_workload(struct weir_edit *edit, uint32_t workload)
+{
+    const struct weir_world *state = edit->state;
+
+    for (uint32_t i = weir_world_first(state, WEIR_TABLE_NODES); i != WEIR_NONE;
+         i = weir_world_after(state, WEIR_TABLE_NODES, i)) {
+        struct weir_task *task;
+
+        for (uint32_t at = weir_world_node(state, i)->first_task; at != WEIR_NONE;
+             at = weir_world_task(state, at)->next_on_node) {
+            if (weir_world_task(state, at)->for_whom != workload)
+                continue;
+            task = weir_edit_touch(edit, WEIR_TABLE_TASKS, at);
+            if (task == NULL)
+                return WEIR_E_NO_MEMORY;
+            task->for_whom = WEIR_NONE;
+        }
+    }
+    return 0;
+}
+
 int weir_edit_remove_workload(struct weir_edit *edit, uint32_t index)
 {
     const struct weir_workload *row = weir_edit_peek(edit, WEIR_TABLE_WORKLOADS, index);
@@ -387,7 +410,7 @@ int weir_edit_remove_workload(struct weir_edit *edit, uint32_t index)
             return WEIR_E_NO_MEMORY;
         role = next;
     }
-    if (unlink_workload(edit, index) < 0)
+    if (forget_workload(edit, index) < 0 || unlink_workload(edit, index) < 0)
         return WEIR_E_NO_MEMORY;
     return weir_edit_free_row(edit, WEIR_TABLE_WORKLOADS, index);
 }
