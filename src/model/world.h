@@ -354,8 +354,8 @@ struct weir_task {
                             ended by itself */
     uint32_t n_failures; /* attempts that failed by their own fault (arrays count per task) */
     uint32_t cause;      /* enum weir_cause (plan.h): why it is in its state */
-    uint32_t for_whom;   /* workload its room is being made for; meaningful while stop_cause is
-                            PREEMPTED or RECLAIMED */
+    uint32_t for_whom;   /* workload its room is being made for, or WEIR_NONE; meaningful while
+                            stopping */
     uint32_t reserved;
     int64_t started_wall_ms;
     int64_t started_mono_ms;

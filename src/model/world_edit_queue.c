@@ -216,6 +216,7 @@ static int add_task(struct weir_edit *edit, uint32_t workload, uint32_t role, ui
     task->node = WEIR_NONE;
     task->next_on_node = WEIR_NONE;
     task->first_hold = WEIR_NONE;
+    task->for_whom = WEIR_NONE;
     task->next_in_workload = *first;
     *first = index;
     return 0;

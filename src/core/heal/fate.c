@@ -118,3 +118,16 @@ uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running 
         return WEIR_CAUSE_DRAINED;
     return WEIR_CAUSE_NONE;
 }
+
+static bool leaves_for_room(uint32_t cause)
+{
+    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
+           cause == WEIR_CAUSE_DRAINED;
+}
+
+bool weir_fate_overrules(const struct weir_running *running, uint32_t cause)
+{
+    return running->row->state == WEIR_TASK_STOPPING &&
+           leaves_for_room(running->row->stop_cause) && cause != WEIR_CAUSE_NONE &&
+           !leaves_for_room(cause);
+}

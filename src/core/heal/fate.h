@@ -36,4 +36,9 @@ int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_worklo
 /* Why what runs is to leave: CANCELLED, RUN_LIMIT, DRAINED; or NONE. */
 uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running *running);
 
+/* Whether one that is leaving has to be stopped for this cause after all: it may still be writing
+ * its checkpoint to run again later, and by this cause (RUN_LIMIT, GANG_BROKEN, CANCELLED) it will
+ * not. One that is already being stopped for good keeps its first cause. */
+bool weir_fate_overrules(const struct weir_running *running, uint32_t cause);
+
 #endif

@@ -310,10 +310,7 @@ static void mark_owed(struct weir_tick *tick)
     for (uint32_t i = 0; i < overlay->n_running; i++) {
         const struct weir_task *task = overlay->running[i].row;
 
-        if (task->state == WEIR_TASK_STOPPING &&
-            (task->stop_cause == WEIR_CAUSE_PREEMPTED ||
-             task->stop_cause == WEIR_CAUSE_RECLAIMED) &&
-            task->for_whom < n_rows)
+        if (task->state == WEIR_TASK_STOPPING && task->for_whom < n_rows)
             overlay->jobs[task->for_whom].is_owed = 1;
     }
 }
