@@ -361,7 +361,8 @@ struct weir_task {
     int64_t started_mono_ms;
     int64_t ended_wall_ms; /* when the last attempt was over, as its shim saw it; 0: not known */
     int64_t checkpoint_mono_ms; /* last known checkpoint; 0: none */
-    int64_t not_before_wall_ms; /* back-off after a failure; 0: none */
+    int64_t not_before_wall_ms; /* back-off after a failure; 0: none. Further ahead than a back-off
+                                   can be long, it is none either (core/heal/fate.h) */
 };
 
 /* ---- signals, intents, prices

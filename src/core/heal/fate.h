@@ -33,6 +33,13 @@ struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_
 int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_workload *job,
                           uint32_t n_failures);
 
+/* Whether the back-off of a queued task is over. It is kept as a time of the wall clock, so that it
+ * outlives a restart; but one that lies further ahead than a back-off of this task can be long was
+ * reckoned before the clock was set back, and is over. So a clock that is set back makes a back-off
+ * at most twice as long. */
+bool weir_fate_is_due(const struct weir_tick *tick, const struct weir_workload *job,
+                      const struct weir_task *task);
+
 /* Why what runs is to leave: CANCELLED, RUN_LIMIT, DRAINED; or NONE. */
 uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running *running);
 

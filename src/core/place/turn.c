@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/heal/fate.h"
 #include "core/place/gang.h"
 #include "core/preempt/victims.h"
 #include "core/queue/quota.h"
@@ -118,7 +119,7 @@ static int try_set(struct turn *turn, uint32_t want, struct weir_set *set,
 
 static bool is_ready(const struct turn *turn, const struct weir_task *task)
 {
-    return task->state == WEIR_TASK_QUEUED && task->not_before_wall_ms <= turn->tick->now.wall_ms;
+    return task->state == WEIR_TASK_QUEUED && weir_fate_is_due(turn->tick, turn->job, task);
 }
 
 static struct weir_member member_of(const struct turn *turn, uint32_t task)

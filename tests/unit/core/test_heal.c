@@ -119,6 +119,35 @@ static void caps_the_backoff(void **state)
     bench_finish(&b);
 }
 
+/* A back-off is of wall time: once the clock is set back, it is over rather than as much longer. */
+static void a_clock_that_is_set_back_ends_the_backoff(void **state)
+{
+    static const enum weir_end ends[] = {WEIR_END_EXITED, WEIR_END_NOT_STARTED};
+
+    (void)state;
+    for (int is_gang = 0; is_gang <= 1; is_gang++)
+        for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+            struct bench b;
+
+            one_node(&b);
+            b.now.wall_ms += 7200000;
+            starts(&b, (struct job_spec){.name = "j", .retries = 1, .tasks = is_gang ? 2 : 1});
+            end_task(&b, "j", 0, ends[i], 1);
+            if (is_gang)
+                end_task(&b, "j", 1, WEIR_END_STOPPED, 143);
+            tick(&b);
+            assert_string_equal(states(&b, "j"), is_gang ? "QQ" : "Q");
+            b.now.wall_ms += 700;
+            b.now.wall_ms -= 500; /* a little: it waits a little longer */
+            tick(&b);
+            assert_int_equal(b.plan.n_actions, 0);
+            b.now.wall_ms -= 3600000;
+            tick(&b);
+            assert_string_equal(states(&b, "j"), is_gang ? "SS" : "S");
+            bench_finish(&b);
+        }
+}
+
 static void cancel(struct bench *b, const char *job)
 {
     weir_edit_workload(b->edit, job_at(b, job))->cancelled = 1;
@@ -565,6 +594,7 @@ int main(void)
         cmocka_unit_test(settles_by_itself),
         cmocka_unit_test(retries_until_none_is_left),
         cmocka_unit_test(caps_the_backoff),
+        cmocka_unit_test(a_clock_that_is_set_back_ends_the_backoff),
         cmocka_unit_test(cancels),
         cmocka_unit_test(settles_what_was_to_leave),
         cmocka_unit_test(cancels_what_was_to_leave),
