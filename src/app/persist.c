@@ -152,9 +152,6 @@ static void sum_up_tasks(const struct weir_world *before, const struct weir_worl
         if (task->started_wall_ms > 0 &&
             (record->started_wall_ms == 0 || task->started_wall_ms < record->started_wall_ms))
             record->started_wall_ms = task->started_wall_ms;
-        if (task->state == WEIR_TASK_QUEUED &&
-            task->not_before_wall_ms > record->not_before_wall_ms)
-            record->not_before_wall_ms = task->not_before_wall_ms;
         if (ended_at(task, now) > record->ended_wall_ms)
             record->ended_wall_ms = ended_at(task, now);
         put_grants(held, t, true, gpus);

@@ -22,7 +22,10 @@
 #include "core/apply.h"
 #include "core/decide.h"
 
-enum { RETRY_AFTER_FAILURE_MS = 1000 };
+enum {
+    RETRY_AFTER_FAILURE_MS = 1000,
+    CLOCK_STEP_MS = 1000 /* the wall clock was set rather than slewed */
+};
 
 /* Everybody who waits for this tick hears how it ended. */
 static void answer(struct weir_server *server, int result, const struct weir_err *err)
@@ -91,13 +94,15 @@ static int decide(struct weir_server *server, const struct weir_world *before, s
 }
 
 static void keep_plan(struct weir_server *server, const struct weir_world *before,
-                      const struct weir_world *after, const struct weir_plan *plan)
+                      const struct weir_world *after, const struct weir_plan *plan,
+                      struct weir_now now)
 {
     weir_world_unref(server->plan_world);
     weir_world_unref(server->world);
     server->plan_world = before;
     server->world = after;
     server->plan = *plan;
+    server->plan_now = now;
     server->plan_arena ^= 1;
 }
 
@@ -136,7 +141,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     server->look_at_all = false;
     if (server->log != NULL)
         weir_decision_log_tick(server->log, before, &server->policy, now, server->seed, &plan);
-    keep_plan(server, before, after, &plan);
+    keep_plan(server, before, after, &plan, now);
     answer(server, 0, NULL);
     weir_server_act(server, before, &server->plan);
     r = weir_server_retire(server, &server->plan, err);
@@ -147,6 +152,14 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     return 0;
 }
 
+static bool was_clock_set(const struct weir_server *server, struct weir_now now)
+{
+    int64_t step =
+        (now.wall_ms - server->plan_now.wall_ms) - (now.mono_ms - server->plan_now.mono_ms);
+
+    return step >= CLOCK_STEP_MS || step <= -CLOCK_STEP_MS;
+}
+
 int64_t weir_server_wake(const struct weir_server *server)
 {
     struct weir_now now = server->clock.now(server->clock.ctx);
@@ -155,7 +168,9 @@ int64_t weir_server_wake(const struct weir_server *server)
         return now.wall_ms + (server->retry_mono_ms - now.mono_ms);
     if (server->retry_mono_ms > 0)
         return now.wall_ms;
-    return server->plan.wake_wall_ms > 0 ? server->plan.wake_wall_ms : WEIR_TIME_NEVER;
+    if (server->plan.wake_wall_ms <= 0 || server->plan.wake_wall_ms == WEIR_TIME_NEVER)
+        return WEIR_TIME_NEVER;
+    return was_clock_set(server, now) ? now.wall_ms : server->plan.wake_wall_ms;
 }
 
 bool weir_server_may_tick(const struct weir_server *server)

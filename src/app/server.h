@@ -58,6 +58,7 @@ struct weir_server {
     const struct weir_world *world;      /* newest sealed version */
     const struct weir_world *plan_world; /* what `plan` was decided on */
     struct weir_plan plan;
+    struct weir_now plan_now;         /* when it was decided */
     struct weir_arena plan_arenas[2]; /* of the plan, and of the one before */
     uint32_t plan_arena;
     struct attempts weir_vec(struct weir_server_attempt) attempts;
@@ -89,7 +90,8 @@ int weir_server_first_run(struct weir_server *server, struct weir_err *err);
 /* One tick: observe, decide, commit, answer, act. An error says that nothing was done (the askers
  * were told). */
 int weir_server_tick(struct weir_server *server, struct weir_err *err);
-/* When to tick even if nothing happens, as wall ms. */
+/* When to tick even if nothing happens, as wall ms: now, where the wall clock was set since what
+ * the last plan waits for was reckoned by it. */
 int64_t weir_server_wake(const struct weir_server *server);
 /* False while a tick that is due must wait, because the last one failed. */
 bool weir_server_may_tick(const struct weir_server *server);

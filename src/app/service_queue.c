@@ -55,6 +55,10 @@ int weir_queue_change_check_parents(struct weir_server *server, const struct wei
 
         if (changes[i].name.len == 0)
             continue;
+        if (weir_str_eq_c(at, "default"))
+            return weir_tree_error(weir_tree_path(docs[i], "spec.parent"), err,
+                                   "queue 'default' cannot be a parent: it takes the jobs that "
+                                   "name no queue");
         while (at.len > 0) {
             uint32_t j = 0;
 

@@ -355,13 +355,14 @@ struct weir_task {
     uint32_t n_failures; /* attempts that failed by their own fault (arrays count per task) */
     uint32_t cause;      /* enum weir_cause (plan.h): why it is in its state */
     uint32_t for_whom;   /* workload its room is being made for, or WEIR_NONE: not known, or
-                            removed; meaningful while stop_cause is PREEMPTED or RECLAIMED */
+                            removed; meaningful while stopping */
     uint32_t reserved;
     int64_t started_wall_ms;
     int64_t started_mono_ms;
     int64_t ended_wall_ms; /* when the last attempt was over, as its shim saw it; 0: not known */
     int64_t checkpoint_mono_ms; /* last known checkpoint; 0: none */
-    int64_t not_before_wall_ms; /* back-off after a failure; 0: none */
+    int64_t not_before_wall_ms; /* back-off after a failure; 0: none. Further ahead than a back-off
+                                   can be long, it is none either (core/heal/fate.h) */
 };
 
 /* ---- signals, intents, prices

@@ -46,6 +46,7 @@ DOCUMENTS = [
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec:\n  guaranteed: {gpu: 1x}\n', ['1x', 'spec.guaranteed.gpu'], 10, 0),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {guaranteed: {gpu: 4}, limit: {gpu: 2}}\n', ['guaranteed', 'limit'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: nobody}\n', ['nobody'], 0, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: default}\n', ['default', 'parent'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: b}\n', ['b', 'ancestor'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Queu\nmetadata: {name: b}\nspec: {}\n', ['Queu', 'Queue'], 7, 7),
     ('apiVersion: v1\nkind: Queue\nmetadata: {name: b}\nspec: {}\n', ['weir.dev/v1'], 6, 0),

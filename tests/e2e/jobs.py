@@ -210,6 +210,20 @@ def test_preemption_with_a_checkpoint(t):
         assert file.read().split() == ['start', 'saved', 'urgent', 'start']
 
 
+def test_a_cancel_does_not_wait_for_the_checkpoint(t):
+    """A job that has 60 s to write its checkpoint is cancelled: it is stopped at once, and does not run again."""
+    server = t.serve('--simulate', '1xH100')
+    ready = os.path.join(t.dir, 'ready')
+    victim = server.submit('--checkpoint-signal', 'USR1', '--grace', '60s', '--', 'sh', '-c',
+                           f'trap : USR1; touch {ready}; while :; do sleep 0.05; done')
+    wait_for('the victim to run', lambda: os.path.exists(ready))
+    urgent = server.submit('--priority', '100', '--', 'true')
+    server.wait_state(victim, 'stopping')
+    server.cli('cancel', victim)
+    assert server.wait_ended(victim, seconds=20)['state'] == 'cancelled'
+    assert server.wait_ended(urgent)['state'] == 'succeeded'
+
+
 def test_what_had_ended_is_not_preempted(t):
     """A job succeeds in the moment in which it is to make room: it has ended, and does not run again."""
     server = t.serve('--simulate', '2xH100')

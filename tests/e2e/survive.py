@@ -218,8 +218,8 @@ def test_a_read_only_folder(t):
     assert set(numbers) <= set(server.jobs())
 
 
-def test_the_clock_jumps(t):
-    """An hour forwards and back: nothing is stopped early or twice, and durations stay right."""
+def skewed(t):
+    """A server whose wall clock can be set, and the function that sets it: seconds off the right time."""
     skew = os.path.join(weirlib.BUILD, 'tests/e2e/libskew.so')
     if not os.path.exists(skew):
         raise Skip('libskew.so was not built')
@@ -231,7 +231,27 @@ def test_the_clock_jumps(t):
         os.rename(offset + '.new', offset)
 
     jump(0)
-    server = t.serve(env={'LD_PRELOAD': skew, 'SKEW_FILE': offset})
+    return t.serve(env={'LD_PRELOAD': skew, 'SKEW_FILE': offset}), jump
+
+
+def test_a_back_off_outlives_neither_a_clock_set_back_nor_that_and_a_restart(t):
+    """Two seconds of back-off stay about two seconds, also when the clock goes back by an hour meanwhile."""
+    server, jump = skewed(t)
+    for seconds, is_restarted in ((-3600, False), (-7200, True)):
+        number = server.submit('--retries', '1', '--backoff', '2s', '--', 'sh', '-c', 'exit 3', env={'LD_PRELOAD': ''})
+        wait_for('the first failure', lambda: server.job(number)['attempt'] == 1 and server.job(number)['state'] == 'queued')
+        if is_restarted:
+            server.kill()
+        jump(seconds)
+        if is_restarted:
+            server.start()
+        job = server.wait_ended(number, seconds=20)
+        assert job['attempt'] == 2, job
+
+
+def test_the_clock_jumps(t):
+    """An hour forwards and back: nothing is stopped early or twice, and durations stay right."""
+    server, jump = skewed(t)
     plain = {'LD_PRELOAD': ''}
     limited = server.submit('--time', '30m', *job_args(t, server, 3), env=plain)
     numbers = [limited]

@@ -78,16 +78,34 @@ struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_
     return fate_of_failure(world, job, WEIR_CAUSE_EXITED, status);
 }
 
+static int64_t backoff_of(const struct weir_policy *policy, const struct weir_workload *job,
+                          uint32_t n_failures)
+{
+    int64_t backoff = job->backoff_ms > 0 ? job->backoff_ms : policy->backoff_ms;
+
+    for (uint32_t i = 0; i < n_failures && backoff < policy->backoff_max_ms; i++)
+        backoff = weir_units_mul(backoff, 2);
+    return backoff < policy->backoff_max_ms ? backoff : policy->backoff_max_ms;
+}
+
 int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_workload *job,
                           uint32_t n_failures)
 {
-    int64_t backoff = job->backoff_ms > 0 ? job->backoff_ms : tick->policy->backoff_ms;
+    return tick->now.wall_ms + backoff_of(tick->policy, job, n_failures);
+}
 
-    for (uint32_t i = 0; i < n_failures && backoff < tick->policy->backoff_max_ms; i++)
-        backoff = weir_units_mul(backoff, 2);
-    if (backoff > tick->policy->backoff_max_ms)
-        backoff = tick->policy->backoff_max_ms;
-    return tick->now.wall_ms + backoff;
+/* The failure that a back-off follows is counted by now, of the task or of its gang; and the task
+ * may have failed to start instead. */
+bool weir_fate_is_due(const struct weir_tick *tick, const struct weir_workload *job,
+                      const struct weir_task *task)
+{
+    uint32_t n_failures = task->n_failures > job->n_failures ? task->n_failures : job->n_failures;
+    int64_t longest = backoff_of(tick->policy, job, n_failures > 0 ? n_failures - 1 : 0);
+    int64_t left = task->not_before_wall_ms - tick->now.wall_ms;
+
+    if (longest < tick->policy->start_backoff_ms)
+        longest = tick->policy->start_backoff_ms;
+    return left <= 0 || left > longest;
 }
 
 static int64_t run_limit_of(const struct weir_world *world, uint32_t leaf)
@@ -117,4 +135,16 @@ uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running 
     if (tick->overlay.nodes[running->node].row->phase == WEIR_NODE_DRAINING)
         return WEIR_CAUSE_DRAINED;
     return WEIR_CAUSE_NONE;
+}
+
+static bool leaves_for_room(uint32_t cause)
+{
+    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
+           cause == WEIR_CAUSE_DRAINED;
+}
+
+bool weir_fate_overrules(const struct weir_running *running, uint32_t cause)
+{
+    return running->row->state == WEIR_TASK_STOPPING && leaves_for_room(running->row->stop_cause) &&
+           cause != WEIR_CAUSE_NONE && !leaves_for_room(cause);
 }

@@ -307,6 +307,28 @@ static void tries_again_after_a_failure_whatever_the_clock_says(void **state)
     assert_true(weir_server_wake(server) > plane->now.wall_ms);
 }
 
+/* What a plan waits for was reckoned by a clock that is set back meanwhile: it is decided anew. */
+static void ticks_when_the_clock_is_set(void **state)
+{
+    struct weir_server *server = &plane->server;
+    int64_t wake;
+
+    (void)state;
+    assert_int_equal(submit(",\"backoff\":\"5s\",\"retries\":1"), 0);
+    tick();
+    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 0);
+    plane->attempts[1].facts.exit_status = 1;
+    server->look_at_all = true;
+    tick();
+    wake = server->plan.wake_wall_ms;
+    assert_int_equal(weir_server_wake(server), wake);
+    plane->now.wall_ms -= 600 * 1000;
+    assert_int_equal(weir_server_wake(server), plane->now.wall_ms);
+    tick();
+    assert_int_equal(plane->n_attempts, 2);
+    assert_true(weir_server_wake(server) > plane->now.wall_ms);
+}
+
 /* Somebody waits for an answer: the tick that gives it is not put off. */
 static void does_not_let_askers_wait_after_a_failure(void **state)
 {
@@ -464,6 +486,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(tries_again_after_a_failure_whatever_the_clock_says, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(ticks_when_the_clock_is_set, setup, teardown),
         cmocka_unit_test_setup_teardown(does_not_let_askers_wait_after_a_failure, setup, teardown),
         cmocka_unit_test_setup_teardown(answers_all_before_it_stops, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_what_it_cannot_do_before_it_stops, setup, teardown),
