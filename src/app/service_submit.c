@@ -60,6 +60,22 @@ static int admit(struct weir_server *server, struct weir_submission *s, struct w
     return weir_admit(weir_edit_view(server->edit), &server->policy, &ask, &arena, &refusal, err);
 }
 
+/* What the books refuse, they refuse before anything is written. */
+static int check_books(struct weir_server *server, struct weir_submission *s, struct weir_err *err)
+{
+    int r = weir_edit_shape(server->edit, &s->ask.shape, &s->ask.role.shape);
+
+    if (r < 0)
+        return weir_error(err, r, "no memory for another workload");
+    r = weir_edit_check_workload(server->edit, s->ask.workload.queue, &s->ask.role, 1);
+    if (r < 0) {
+        weir_error(err, r, "queue '%.*s' cannot take that much more: it is beyond counting",
+                   WEIR_STR_ARG(s->ask.queue));
+        weir_error_hint(err, "ask for less, or wait until less is queued");
+    }
+    return r;
+}
+
 int weir_submission_check(struct weir_server *server, const struct weir_actor *actor,
                           const struct weir_tree *doc, struct weir_arena *arena,
                           struct weir_submission *ret, struct weir_err *err)
@@ -93,6 +109,8 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
                           "queue '%.*s' has queues below it: name one of those",
                           WEIR_STR_ARG(s.ask.queue));
     r = admit(server, &s, err);
+    if (r == 0)
+        r = check_books(server, &s, err);
     if (r == 0)
         *ret = s;
     return r;
@@ -140,8 +158,6 @@ static int add_submission(struct weir_server *server, struct weir_submission *s,
 
     s->ask.workload.number = number;
     r = weir_edit_string(server->edit, s->actor->user, &s->ask.workload.owner);
-    if (r == 0)
-        r = weir_edit_shape(server->edit, &s->ask.shape, &s->ask.role.shape);
     if (r == 0)
         r = weir_edit_add_workload(server->edit, &key, &s->ask.workload, &s->ask.role, 1, &index);
     return r < 0 ? weir_error(err, r, "no memory for another workload") : 0;

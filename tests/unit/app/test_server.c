@@ -4,6 +4,7 @@
 
 #include "app/schemas.h"
 #include "app/server.h"
+#include "base/hash.h"
 #include "edge/sqlite/store.h"
 #include "fmt/json.h"
 
@@ -258,6 +259,56 @@ static int submit(const char *spec)
                                  (struct weir_done){on_done, NULL}, &err);
 }
 
+enum { DOCS_MAX = 4 };
+
+/* Documents as JSON, up to a NULL. 0, or why they were refused. */
+static int apply(const char *const *texts, bool dry_run)
+{
+    struct weir_tree *docs[DOCS_MAX];
+    struct weir_apply_result *results;
+    struct weir_err err = WEIR_ERR_INIT;
+    uint32_t n = 0;
+
+    for (; texts[n] != NULL; n++) {
+        assert_in_range(n, 0, DOCS_MAX - 1);
+        assert_int_equal(weir_json_read(weir_str(texts[n]), NULL, &plane->arena, &docs[n], &err),
+                         0);
+    }
+    return plane->service.apply(&plane->server, &admin, (const struct weir_tree *const *)docs, n,
+                                dry_run, &plane->arena, &results, (struct weir_done){on_done, NULL},
+                                &err);
+}
+
+#define QUEUE(name, spec)                                                                          \
+    "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Queue\",\"metadata\":{\"name\":\"" name            \
+    "\"},\"spec\":{" spec "}}"
+#define WORKLOAD(spec)                                                                             \
+    "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\",\"spec\":{\"command\":[\"true\"],"      \
+    "\"cwd\":\"/\"" spec "}}"
+
+static const struct weir_queue *queue_of(const char *name)
+{
+    const struct weir_world *world = weir_edit_view(plane->server.edit);
+    struct weir_key key;
+    uint32_t index;
+
+    weir_hash_key128(WEIR_STR("queue"), weir_str(name), key.bytes);
+    index = weir_edit_find(plane->server.edit, WEIR_TABLE_QUEUES, &key);
+    return index == WEIR_NONE ? NULL : weir_world_queue(world, index);
+}
+
+/* "" for a root. */
+static void assert_parent(const char *name, const char *want)
+{
+    const struct weir_world *world = weir_edit_view(plane->server.edit);
+    uint32_t parent = queue_of(name)->parent;
+    struct weir_str is = parent == WEIR_NONE
+                             ? WEIR_STR("")
+                             : weir_world_string(world, weir_world_queue(world, parent)->name);
+
+    assert_true(weir_str_eq_c(is, want));
+}
+
 static void tick(void)
 {
     struct weir_err err = WEIR_ERR_INIT;
@@ -459,6 +510,71 @@ static void signals_every_member_there_is(void **state)
     }
 }
 
+/* The others of the same tick are answered as if nobody had asked for nonsense. */
+static void refuses_an_apply_without_a_trace(void **state)
+{
+    static const char *const bad[] = {QUEUE("fresh", ""),
+                                      WORKLOAD(",\"queue\":\"fresh\",\"gpus\":99"), NULL};
+
+    (void)state;
+    assert_int_equal(submit(""), 0);
+    assert_int_equal(apply(bad, false), WEIR_E_IMPOSSIBLE);
+    assert_int_equal(plane->server.failed, 0);
+    assert_int_equal(submit(""), 0);
+    tick();
+    assert_int_equal(plane->n_answers, 2);
+    assert_int_equal(plane->answer, 0);
+    assert_null(queue_of("fresh"));
+    assert_int_equal(plane->server.n_failed_ticks, 0);
+}
+
+/* So is what is beyond the sums that weir keeps. */
+static void refuses_what_it_cannot_count(void **state)
+{
+    static const char *const both[] = {QUEUE("fresh", ""), WORKLOAD(",\"queue\":\"fresh\""),
+                                       WORKLOAD(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"),
+                                       NULL};
+    struct weir_server *server = &plane->server;
+    struct weir_node *node;
+
+    (void)state;
+    node = weir_edit_node(server->edit,
+                          weir_world_first(weir_edit_view(server->edit), WEIR_TABLE_NODES));
+    node->capacity.of[WEIR_RES_MEMORY] = (int64_t)1 << 54;
+    assert_int_equal(submit(",\"gpus\":2,\"memory\":\"16Pi\""), 0);
+    tick();
+    assert_int_equal(submit(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"), 0);
+    assert_int_equal(submit(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"), WEIR_E_TOO_LARGE);
+    assert_int_equal(apply(both, false), WEIR_E_TOO_LARGE);
+    assert_null(queue_of("fresh"));
+    assert_int_equal(submit(""), 0);
+    tick();
+    assert_int_equal(plane->n_answers, 3);
+    assert_int_equal(plane->answer, 0);
+    assert_int_equal(server->n_failed_ticks, 0);
+}
+
+static void moves_queues_past_each_other(void **state)
+{
+    static const char *const first[] = {QUEUE("a", ""), QUEUE("b", "\"parent\":\"a\""), NULL};
+    static const char *const swapped[] = {QUEUE("a", "\"parent\":\"b\""), QUEUE("b", ""), NULL};
+    static const char *const refused[] = {QUEUE("a", "\"parent\":\"b\""), QUEUE("b", ""),
+                                          WORKLOAD(",\"gpus\":99"), NULL};
+
+    (void)state;
+    assert_int_equal(apply(first, false), 0);
+    assert_int_equal(apply(swapped, true), 0);
+    assert_int_equal(apply(refused, false), WEIR_E_IMPOSSIBLE);
+    assert_parent("a", "");
+    assert_parent("b", "a");
+    assert_int_equal(apply(swapped, false), 0);
+    tick();
+    assert_parent("a", "b");
+    assert_parent("b", "");
+    assert_int_equal(plane->answer, 0);
+    assert_int_equal(plane->server.n_failed_ticks, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +588,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(takes_processes_off_devices_after_a_reload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(signals_every_member_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_an_apply_without_a_trace, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_what_it_cannot_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(moves_queues_past_each_other, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
