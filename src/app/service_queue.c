@@ -26,7 +26,7 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
 
     if (change.name.len == 0)
         return weir_tree_error(doc, err, "a queue needs a name (metadata.name)");
-    r = weir_resource_queue(spec, server->edit, &change.row, err);
+    r = weir_resource_queue(spec, WEIR_RESOURCE_ASKED, server->edit, &change.row, err);
     if (r == 0)
         r = weir_resource_spec_json(doc, arena, &change.spec, err);
     if (r < 0)

@@ -85,8 +85,8 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     int r = check_user(server, actor, err);
 
     if (r == 0)
-        r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit,
-                                   &s.ask, err);
+        r = weir_resource_workload(weir_tree_get(doc, "spec"), WEIR_RESOURCE_ASKED, &server->policy,
+                                   server->edit, &s.ask, err);
     if (r == 0)
         r = weir_resource_spec_json(doc, arena, &s.spec, err);
     if (r < 0)

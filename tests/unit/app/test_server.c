@@ -31,6 +31,7 @@ struct plane {
     uint64_t n_attempts;
     int list_result;
     uint32_t n_gpus;
+    const char *class;         /* of all of them */
     uint32_t pids[N_GPUS + 1]; /* on each device */
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
@@ -140,7 +141,7 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
     for (uint32_t i = 0; i < plane->n_gpus; i++)
         devices[i] = (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
                                               .name = WEIR_STR("H100"),
-                                              .class = WEIR_STR("h100-sxm"),
+                                              .class = weir_str(plane->class),
                                               .index = i,
                                               .memory_total_bytes = (int64_t)80 << 30};
     *ret_devices = devices;
@@ -193,6 +194,7 @@ static int setup(void **state)
     plane->arena = (struct weir_arena)WEIR_ARENA_INIT;
     plane->now = (struct weir_now){1000000, 1000};
     plane->n_gpus = N_GPUS;
+    plane->class = "h100-sxm";
     server = &plane->server;
     assert_int_equal(weir_schemas_load(&err), 0);
     assert_int_equal(weir_sqlite_open(temp_path("db"), &plane->sqlite, &server->store, &err), 0);
@@ -575,6 +577,29 @@ static void moves_queues_past_each_other(void **state)
     assert_int_equal(plane->server.n_failed_ticks, 0);
 }
 
+/* Of a model that no catalogue knows, too. */
+static void loads_what_asks_for_a_class_that_has_gone(void **state)
+{
+    static const char *const queue[] = {QUEUE("q", "\"limit\":{\"gpu/Odd-One\":1}"), NULL};
+    static const char *const odd = ",\"queue\":\"q\",\"gpus\":1,\"gpuModel\":\"Odd-One\"";
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    plane->class = "odd-one";
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    assert_int_equal(apply(queue, false), 0);
+    assert_int_equal(submit(odd), 0);
+    tick();
+    plane->class = "h100-sxm";
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    assert_int_equal(first_task()->state, WEIR_TASK_STARTING);
+    assert_int_equal(submit(odd), WEIR_E_IMPOSSIBLE);
+    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 0);
+    tick();
+    assert_int_equal(plane->server.world->tables[WEIR_TABLE_TASKS].n_live, 1);
+    assert_int_equal(first_task()->state, WEIR_TASK_SUCCEEDED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -591,6 +616,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(refuses_an_apply_without_a_trace, setup, teardown),
         cmocka_unit_test_setup_teardown(refuses_what_it_cannot_count, setup, teardown),
         cmocka_unit_test_setup_teardown(moves_queues_past_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(loads_what_asks_for_a_class_that_has_gone, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
