@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { SPEC_BYTES_MAX = 4 * 1024 * 1024 };
+enum { JSON_BYTES_MAX = 4 * 1024 * 1024 };
 
 int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind, struct weir_err *err)
 {
@@ -56,21 +56,21 @@ struct weir_str weir_resource_name(const struct weir_tree *doc)
     return name != NULL ? name->text : WEIR_STR("");
 }
 
-int weir_resource_spec_json(const struct weir_tree *doc, struct weir_arena *arena,
-                            struct weir_str *ret_json, struct weir_err *err)
+int weir_resource_json(const struct weir_tree *node, struct weir_arena *arena,
+                       struct weir_str *ret_json, struct weir_err *err)
 {
-    struct weir_buf text = WEIR_BUF_INIT(SPEC_BYTES_MAX);
+    struct weir_buf text = WEIR_BUF_INIT(JSON_BYTES_MAX);
     struct weir_json_writer writer;
     char *copy;
     int r;
 
     weir_json_writer_init(&writer, &text, false);
-    weir_json_write_tree(&writer, weir_tree_get(doc, "spec"), NULL);
-    r = weir_json_writer_end(&writer, "the spec", err);
+    weir_json_write_tree(&writer, node, NULL);
+    r = weir_json_writer_end(&writer, "the resource", err);
     if (r == 0) {
         copy = weir_arena_strndup(arena, text.data, text.len);
         if (copy == NULL)
-            r = weir_error(err, WEIR_E_NO_MEMORY, "no memory for the spec");
+            r = weir_error(err, WEIR_E_NO_MEMORY, "no memory for a resource");
         else
             *ret_json = weir_str_n(copy, text.len);
     }

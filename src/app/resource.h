@@ -25,9 +25,9 @@ int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind,
                         struct weir_err *err);
 /* metadata.name; empty if there is none. */
 struct weir_str weir_resource_name(const struct weir_tree *doc);
-/* The spec as compact JSON, in the arena. */
-int weir_resource_spec_json(const struct weir_tree *doc, struct weir_arena *arena,
-                            struct weir_str *ret_json, struct weir_err *err);
+/* A resource, or a part of one, as compact JSON in the arena. */
+int weir_resource_json(const struct weir_tree *node, struct weir_arena *arena,
+                       struct weir_str *ret_json, struct weir_err *err);
 
 /* A queue's row from its spec (parent is not set: see weir_resource_queue_parent). GPU classes are
  * interned in `edit`. */

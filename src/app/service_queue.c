@@ -28,7 +28,7 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
         return weir_tree_error(doc, err, "a queue needs a name (metadata.name)");
     r = weir_resource_queue(spec, WEIR_RESOURCE_ASKED, server->edit, &change.row, err);
     if (r == 0)
-        r = weir_resource_spec_json(doc, arena, &change.spec, err);
+        r = weir_resource_json(spec, arena, &change.spec, err);
     if (r < 0)
         return r;
     change.index = weir_service_find_queue(server, change.name);

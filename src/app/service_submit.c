@@ -88,7 +88,7 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
         r = weir_resource_workload(weir_tree_get(doc, "spec"), WEIR_RESOURCE_ASKED, &server->policy,
                                    server->edit, &s.ask, err);
     if (r == 0)
-        r = weir_resource_spec_json(doc, arena, &s.spec, err);
+        r = weir_resource_json(weir_tree_get(doc, "spec"), arena, &s.spec, err);
     if (r < 0)
         return r;
     s.is_demo = demo != NULL && weir_str_eq_c(demo->text, "true");
@@ -203,16 +203,16 @@ static int recall_request(struct weir_server *server, const struct weir_actor *a
     return r;
 }
 
-/* Of what was asked, before defaults: the same request has the same digest, whatever became of the
- * fleet and the queues meanwhile. */
+/* Of all that was asked, before defaults: the same request has the same digest, whatever became of
+ * the fleet and the queues meanwhile. */
 static int digest_of(const struct weir_tree *doc, struct weir_arena *arena, uint8_t ret_digest[16],
                      struct weir_err *err)
 {
-    struct weir_str spec;
-    int r = weir_resource_spec_json(doc, arena, &spec, err);
+    struct weir_str text;
+    int r = weir_resource_json(doc, arena, &text, err);
 
     if (r == 0)
-        weir_hash_key128(weir_resource_name(doc), spec, ret_digest);
+        weir_hash_key128(WEIR_STR("request"), text, ret_digest);
     return r;
 }
 
