@@ -81,6 +81,22 @@ static int admit(struct weir_server *server, struct weir_submission *s, struct w
     return weir_admit(weir_edit_view(server->edit), &server->policy, &ask, &arena, &refusal, err);
 }
 
+/* What the books refuse, they refuse before anything is written. */
+static int check_books(struct weir_server *server, struct weir_submission *s, struct weir_err *err)
+{
+    int r = weir_edit_shape(server->edit, &s->ask.shape, &s->ask.role.shape);
+
+    if (r < 0)
+        return weir_error(err, r, "no memory for another workload");
+    r = weir_edit_check_workload(server->edit, s->ask.workload.queue, &s->ask.role, 1);
+    if (r < 0) {
+        weir_error(err, r, "queue '%.*s' cannot take that much more: it is beyond counting",
+                   WEIR_STR_ARG(s->ask.queue));
+        weir_error_hint(err, "ask for less, or wait until less is queued");
+    }
+    return r;
+}
+
 int weir_submission_check(struct weir_server *server, const struct weir_actor *actor,
                           const struct weir_tree *doc, struct weir_arena *arena,
                           struct weir_submission *ret, struct weir_err *err)
@@ -93,12 +109,12 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
         r = check_name(doc, err);
     if (r < 0)
         return r;
-    r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit, &s.ask,
-                               err);
+    r = weir_resource_workload(weir_tree_get(doc, "spec"), WEIR_RESOURCE_ASKED, &server->policy,
+                               server->edit, &s.ask, err);
     if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
         return weir_server_fail(server, r, err);
     if (r == 0)
-        r = weir_resource_spec_json(doc, arena, &s.spec, err);
+        r = weir_resource_json(weir_tree_get(doc, "spec"), arena, &s.spec, err);
     if (r < 0)
         return r;
     s.is_demo = demo != NULL && weir_str_eq_c(demo->text, "true");
@@ -119,6 +135,8 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
                           "queue '%.*s' has queues below it: name one of those",
                           WEIR_STR_ARG(s.ask.queue));
     r = admit(server, &s, err);
+    if (r == 0)
+        r = check_books(server, &s, err);
     if (r == 0)
         *ret = s;
     return r;
@@ -167,8 +185,6 @@ static int add_submission(struct weir_server *server, struct weir_submission *s,
     s->ask.workload.number = number;
     r = weir_edit_string(server->edit, s->actor->user, &s->ask.workload.owner);
     if (r == 0)
-        r = weir_edit_shape(server->edit, &s->ask.shape, &s->ask.role.shape);
-    if (r == 0)
         r = weir_edit_add_workload(server->edit, &key, &s->ask.workload, &s->ask.role, 1, &index);
     return r < 0 ? weir_error(err, r, "no memory for another workload") : 0;
 }
@@ -213,16 +229,16 @@ static int recall_request(struct weir_server *server, const struct weir_actor *a
     return r;
 }
 
-/* Of what was asked, before defaults: the same request has the same digest, whatever became of the
- * fleet and the queues meanwhile. */
+/* Of all that was asked, before defaults: the same request has the same digest, whatever became of
+ * the fleet and the queues meanwhile. */
 static int digest_of(const struct weir_tree *doc, struct weir_arena *arena, uint8_t ret_digest[16],
                      struct weir_err *err)
 {
-    struct weir_str spec;
-    int r = weir_resource_spec_json(doc, arena, &spec, err);
+    struct weir_str text;
+    int r = weir_resource_json(doc, arena, &text, err);
 
     if (r == 0)
-        weir_hash_key128(weir_resource_name(doc), spec, ret_digest);
+        weir_hash_key128(WEIR_STR("request"), text, ret_digest);
     return r;
 }
 

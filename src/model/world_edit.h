@@ -72,6 +72,9 @@ int weir_edit_add_queue(struct weir_edit *edit, const struct weir_key *key,
 int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
                            const struct weir_workload *like, const struct weir_role *roles,
                            uint32_t n_roles, uint32_t *ret_index);
+/* Whether that would be refused, and how: nothing changes. */
+int weir_edit_check_workload(const struct weir_edit *edit, uint32_t queue,
+                             const struct weir_role *roles, uint32_t n_roles);
 int weir_edit_add_signal(struct weir_edit *edit, const struct weir_key *key,
                          const struct weir_signal *like, uint32_t *ret_index);
 int weir_edit_add_intent(struct weir_edit *edit, const struct weir_key *key,

@@ -8,6 +8,7 @@ import threading
 import time
 
 import weirlib
+from api import ask
 from weirlib import Skip, children_of, freeze, processes_of, stat_of, wait_for
 
 
@@ -458,6 +459,31 @@ def test_idempotent_submission(t):
     assert answers[0][1] == answers[1][1] == '201' and answers[2][1] == '409', answers
     assert json.loads(answers[0][0])['id'] == json.loads(answers[1][0])['id'], answers
     assert len(server.jobs()) == 1
+
+
+def test_a_key_is_recalled_before_anything_is_judged(t):
+    """The repeat is the same workload although its queue has gone; everything the request says counts as its content."""
+    server = t.serve()
+    server.cli('apply', '-f', '-', input=b'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: q}\nspec: {}\n', stdin=None)
+
+    def submit(key, **metadata):
+        body = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'metadata': metadata, 'spec': {'command': ['true'], 'queue': 'q'}}
+        status, _, answer = ask(server, 'POST', '/v1/workloads', body, {'Idempotency-Key': key})
+        return status, answer.get('id')
+
+    first = {}
+    for name, metadata in (('plain', {}), ('label', {'labels': {'a': '1'}}), ('note', {'annotations': {'a': '1'}}), ('name', {'name': 'j'})):
+        first[name] = submit(name, **metadata)
+        assert first[name][0] == 201 and submit(name, **metadata) == first[name], first
+    assert submit('plain', labels={'a': '1'})[0] == 409
+    assert submit('label', labels={'a': '2'})[0] == 409
+    assert submit('note', annotations={'a': '2'})[0] == 409
+    assert submit('name', name='k')[0] == 409
+    for _, number in first.values():
+        server.wait_ended(number)
+    server.cli('delete', 'queue', 'q')
+    assert submit('plain') == first['plain']
+    assert submit('other')[0] == 400
 
 
 def test_replay_reproduces_every_plan(t):

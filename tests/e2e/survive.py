@@ -290,6 +290,30 @@ def test_ten_thousand_queued(t):
     wait_for('the first hundred to end', lambda: sum(job['state'] == 'succeeded' for job in server.jobs().values()) >= 100, 60, every=0.5)
 
 
+def test_the_models_of_accepted_jobs_have_gone(t):
+    """What was accepted is there whatever became of the fleet: it waits, and says for what; what runs is taken over."""
+    server = t.serve('--simulate', '2xH100')
+    server.cli('apply', '-f', '-', stdin=None,
+               input=b'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: q}\nspec: {limit: {gpu/h100: 1}}\n')
+    runs = server.submit('--gpus', '2', '--gpu-model', 'H100', '--', 'sh', '-c', 'sleep 2; exit 4')
+    waits = server.submit('--gpu-model', 'H100', '--', 'true')
+    server.wait_state(runs, 'running')
+    server.kill()
+    server.args = ['--simulate', '2xL40S']
+    server.start()
+    assert server.wait_ended(runs)['exit_status'] == 4
+    assert server.wait_ended(server.submit('--', 'true'))['state'] == 'succeeded'
+    assert server.job(waits)['state'] == 'queued'
+    said = server.cli('explain', waits).stdout.decode()
+    assert 'h100' in said, said
+    refused = server.cli('run', '--detach', '--gpu-model', 'H100', '--', 'true', check=1).stderr.decode()
+    assert "no GPU here is a 'H100'" in refused and 'there are: l40s' in refused and 'h100-' not in refused, refused
+    server.stop()
+    server.args = ['--simulate', '2xH100']
+    server.start()
+    assert server.wait_ended(waits)['state'] == 'succeeded'
+
+
 def test_two_servers_on_one_folder(t):
     server = t.serve()
     done = subprocess.run([weirlib.WEIR, 'up', '--data', server.data, '--simulate', '8xH100'], capture_output=True, timeout=20)

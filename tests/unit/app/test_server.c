@@ -4,6 +4,7 @@
 
 #include "app/schemas.h"
 #include "app/server.h"
+#include "base/hash.h"
 #include "edge/sqlite/store.h"
 #include "fmt/json.h"
 
@@ -30,6 +31,7 @@ struct plane {
     uint64_t n_attempts;
     int list_result;
     uint32_t n_gpus;
+    const char *class;         /* of all of them */
     uint32_t pids[N_GPUS + 1]; /* on each device */
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
@@ -139,7 +141,7 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
     for (uint32_t i = 0; i < plane->n_gpus; i++)
         devices[i] = (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
                                               .name = WEIR_STR("H100"),
-                                              .class = WEIR_STR("h100-sxm"),
+                                              .class = weir_str(plane->class),
                                               .index = i,
                                               .memory_total_bytes = (int64_t)80 << 30};
     *ret_devices = devices;
@@ -192,6 +194,7 @@ static int setup(void **state)
     plane->arena = (struct weir_arena)WEIR_ARENA_INIT;
     plane->now = (struct weir_now){1000000, 1000};
     plane->n_gpus = N_GPUS;
+    plane->class = "h100-sxm";
     server = &plane->server;
     assert_int_equal(weir_schemas_load(&err), 0);
     assert_int_equal(weir_sqlite_open(temp_path("db"), &plane->sqlite, &server->store, &err), 0);
@@ -256,6 +259,56 @@ static int submit(const char *spec)
     assert_int_equal(weir_json_read(weir_str(text), NULL, &plane->arena, &doc, &err), 0);
     return plane->service.submit(&plane->server, &admin, doc, WEIR_STR(""),
                                  (struct weir_done){on_done, NULL}, &err);
+}
+
+enum { DOCS_MAX = 4 };
+
+/* Documents as JSON, up to a NULL. 0, or why they were refused. */
+static int apply(const char *const *texts, bool dry_run)
+{
+    struct weir_tree *docs[DOCS_MAX];
+    struct weir_apply_result *results;
+    struct weir_err err = WEIR_ERR_INIT;
+    uint32_t n = 0;
+
+    for (; texts[n] != NULL; n++) {
+        assert_in_range(n, 0, DOCS_MAX - 1);
+        assert_int_equal(weir_json_read(weir_str(texts[n]), NULL, &plane->arena, &docs[n], &err),
+                         0);
+    }
+    return plane->service.apply(&plane->server, &admin, (const struct weir_tree *const *)docs, n,
+                                dry_run, &plane->arena, &results, (struct weir_done){on_done, NULL},
+                                &err);
+}
+
+#define QUEUE(name, spec)                                                                          \
+    "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Queue\",\"metadata\":{\"name\":\"" name            \
+    "\"},\"spec\":{" spec "}}"
+#define WORKLOAD(spec)                                                                             \
+    "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\",\"spec\":{\"command\":[\"true\"],"      \
+    "\"cwd\":\"/\"" spec "}}"
+
+static const struct weir_queue *queue_of(const char *name)
+{
+    const struct weir_world *world = weir_edit_view(plane->server.edit);
+    struct weir_key key;
+    uint32_t index;
+
+    weir_hash_key128(WEIR_STR("queue"), weir_str(name), key.bytes);
+    index = weir_edit_find(plane->server.edit, WEIR_TABLE_QUEUES, &key);
+    return index == WEIR_NONE ? NULL : weir_world_queue(world, index);
+}
+
+/* "" for a root. */
+static void assert_parent(const char *name, const char *want)
+{
+    const struct weir_world *world = weir_edit_view(plane->server.edit);
+    uint32_t parent = queue_of(name)->parent;
+    struct weir_str is = parent == WEIR_NONE
+                             ? WEIR_STR("")
+                             : weir_world_string(world, weir_world_queue(world, parent)->name);
+
+    assert_true(weir_str_eq_c(is, want));
 }
 
 static void tick(void)
@@ -481,6 +534,94 @@ static void signals_every_member_there_is(void **state)
     }
 }
 
+/* The others of the same tick are answered as if nobody had asked for nonsense. */
+static void refuses_an_apply_without_a_trace(void **state)
+{
+    static const char *const bad[] = {QUEUE("fresh", ""),
+                                      WORKLOAD(",\"queue\":\"fresh\",\"gpus\":99"), NULL};
+
+    (void)state;
+    assert_int_equal(submit(""), 0);
+    assert_int_equal(apply(bad, false), WEIR_E_IMPOSSIBLE);
+    assert_int_equal(plane->server.failed, 0);
+    assert_int_equal(submit(""), 0);
+    tick();
+    assert_int_equal(plane->n_answers, 2);
+    assert_int_equal(plane->answer, 0);
+    assert_null(queue_of("fresh"));
+    assert_int_equal(plane->server.n_failed_ticks, 0);
+}
+
+/* So is what is beyond the sums that weir keeps. */
+static void refuses_what_it_cannot_count(void **state)
+{
+    static const char *const both[] = {QUEUE("fresh", ""), WORKLOAD(",\"queue\":\"fresh\""),
+                                       WORKLOAD(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"),
+                                       NULL};
+    struct weir_server *server = &plane->server;
+    struct weir_node *node;
+
+    (void)state;
+    node = weir_edit_node(server->edit,
+                          weir_world_first(weir_edit_view(server->edit), WEIR_TABLE_NODES));
+    node->capacity.of[WEIR_RES_MEMORY] = (int64_t)1 << 54;
+    assert_int_equal(submit(",\"gpus\":2,\"memory\":\"16Pi\""), 0);
+    tick();
+    assert_int_equal(submit(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"), 0);
+    assert_int_equal(submit(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"), WEIR_E_TOO_LARGE);
+    assert_int_equal(apply(both, false), WEIR_E_TOO_LARGE);
+    assert_null(queue_of("fresh"));
+    assert_int_equal(submit(""), 0);
+    tick();
+    assert_int_equal(plane->n_answers, 3);
+    assert_int_equal(plane->answer, 0);
+    assert_int_equal(server->n_failed_ticks, 0);
+}
+
+static void moves_queues_past_each_other(void **state)
+{
+    static const char *const first[] = {QUEUE("a", ""), QUEUE("b", "\"parent\":\"a\""), NULL};
+    static const char *const swapped[] = {QUEUE("a", "\"parent\":\"b\""), QUEUE("b", ""), NULL};
+    static const char *const refused[] = {QUEUE("a", "\"parent\":\"b\""), QUEUE("b", ""),
+                                          WORKLOAD(",\"gpus\":99"), NULL};
+
+    (void)state;
+    assert_int_equal(apply(first, false), 0);
+    assert_int_equal(apply(swapped, true), 0);
+    assert_int_equal(apply(refused, false), WEIR_E_IMPOSSIBLE);
+    assert_parent("a", "");
+    assert_parent("b", "a");
+    assert_int_equal(apply(swapped, false), 0);
+    tick();
+    assert_parent("a", "b");
+    assert_parent("b", "");
+    assert_int_equal(plane->answer, 0);
+    assert_int_equal(plane->server.n_failed_ticks, 0);
+}
+
+/* Of a model that no catalogue knows, too. */
+static void loads_what_asks_for_a_class_that_has_gone(void **state)
+{
+    static const char *const queue[] = {QUEUE("q", "\"limit\":{\"gpu/Odd-One\":1}"), NULL};
+    static const char *const odd = ",\"queue\":\"q\",\"gpus\":1,\"gpuModel\":\"Odd-One\"";
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    plane->class = "odd-one";
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    assert_int_equal(apply(queue, false), 0);
+    assert_int_equal(submit(odd), 0);
+    tick();
+    plane->class = "h100-sxm";
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    assert_int_equal(first_task()->state, WEIR_TASK_STARTING);
+    assert_int_equal(submit(odd), WEIR_E_IMPOSSIBLE);
+    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 0);
+    tick();
+    assert_int_equal(plane->server.world->tables[WEIR_TABLE_TASKS].n_live, 1);
+    assert_int_equal(first_task()->state, WEIR_TASK_SUCCEEDED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +636,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(takes_processes_off_devices_after_a_reload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(signals_every_member_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_an_apply_without_a_trace, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_what_it_cannot_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(moves_queues_past_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(loads_what_asks_for_a_class_that_has_gone, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
