@@ -145,6 +145,23 @@ def test_metrics_and_snapshot(t):
     assert len(snapshot['gpus']) == 8 and any(job['id'] == number for job in snapshot['workloads']), snapshot.keys()
 
 
+def test_half_open_connections_keep_nobody_out(t):
+    server = t.serve()
+    place = urllib.parse.urlparse(server.url())
+    sockets = []
+    for _ in range(1300):
+        connection = socket.create_connection((place.hostname, place.port), timeout=10)
+        connection.sendall(b'G')
+        sockets.append(connection)
+    server.cli('ps', timeout=5)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=5)
+    connection.request('GET', '/healthz')
+    assert connection.getresponse().status == 200
+    connection.close()
+    for connection in sockets:
+        connection.close()
+
+
 def test_schemathesis(t):
     """Thousands of made-up requests: no 5xx, and every answer is one that the OpenAPI file promises."""
     program = os.path.join(weirlib.ROOT, '.venv', 'bin', 'schemathesis')
