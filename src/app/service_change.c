@@ -4,11 +4,16 @@
 
 /* ---- workloads ---- */
 
-static int note_owner(void *arg, const struct weir_workload_record *record)
-{
-    uint32_t *uid = arg;
+struct ownership {
+    const struct weir_actor *actor;
+    bool is_own;
+};
 
-    *uid = record->uid;
+static int compare_owner(void *arg, const struct weir_workload_record *record)
+{
+    struct ownership *ownership = arg;
+
+    ownership->is_own = weir_actor_owns(ownership->actor, record->owner, record->uid);
     return 0;
 }
 
@@ -16,16 +21,16 @@ static int note_owner(void *arg, const struct weir_workload_record *record)
 static int find_own(struct weir_server *server, const struct weir_actor *actor, uint64_t number,
                     uint32_t *ret_index, struct weir_err *err)
 {
-    uint32_t uid;
+    struct ownership ownership = {actor, false};
     int r = weir_service_check_ready(server, err);
 
     if (r == 0)
         r = weir_service_check_role(actor, WEIR_ROLE_SUBMIT, "change workloads", err);
     if (r == 0)
-        r = server->store.get_workload(server->store.ctx, number, note_owner, &uid, err);
+        r = server->store.get_workload(server->store.ctx, number, compare_owner, &ownership, err);
     if (r < 0)
         return r;
-    if (actor->role < WEIR_ROLE_ADMIN && actor->uid != uid)
+    if (actor->role < WEIR_ROLE_ADMIN && !ownership.is_own)
         return weir_error(err, WEIR_E_DENIED, "workload %llu is not yours",
                           (unsigned long long)number);
     *ret_index = weir_service_find_workload(server, number);

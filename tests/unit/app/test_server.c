@@ -9,7 +9,7 @@
 
 #include "../edge/temp_dir.h"
 
-enum { ATTEMPTS_MAX = 8, N_GPUS = 2 };
+enum { ATTEMPTS_MAX = 8, N_GPUS = 2, ENV_MAX = 32 };
 
 /* What the cluster was asked, and what it answers, by serial. */
 struct attempt {
@@ -28,6 +28,9 @@ struct plane {
     struct weir_now now;
     struct attempt attempts[ATTEMPTS_MAX];
     uint64_t n_attempts;
+    int launch_result;
+    const char *env[ENV_MAX]; /* of the last launch */
+    size_t n_env;
     int list_result;
     uint32_t n_gpus;
     uint32_t pids[N_GPUS + 1]; /* on each device */
@@ -55,8 +58,13 @@ static struct attempt *attempt_of(const struct weir_cluster_ref *ref)
 static int launch(void *ctx, const struct weir_cluster_launch *what, struct weir_err *err)
 {
     (void)ctx;
-    (void)err;
+    if (plane->launch_result < 0)
+        return weir_error(err, plane->launch_result, "told to fail");
     attempt_of(&what->ref)->is_launched = true;
+    for (plane->n_env = 0; what->envp[plane->n_env] != NULL; plane->n_env++) {
+        assert_in_range(plane->n_env, 0, ENV_MAX - 1);
+        plane->env[plane->n_env] = weir_arena_printf(&plane->arena, "%s", what->envp[plane->n_env]);
+    }
     return 0;
 }
 
@@ -243,19 +251,26 @@ static void on_done(void *arg, int result, uint64_t outcome, const struct weir_e
 static const struct weir_actor admin = {{"root", 4}, 0, 0, WEIR_ROLE_ADMIN};
 
 /* 0, or why it was refused. */
-static int submit(const char *spec)
+static int submit_as(const struct weir_actor *actor, const char *spec, struct weir_err *err)
 {
-    char text[512];
+    const char *text = weir_arena_printf(&plane->arena,
+                                         "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\","
+                                         "\"metadata\":{\"name\":\"j\"},\"spec\":{%s}}",
+                                         spec);
     struct weir_tree *doc;
+
+    assert_int_equal(weir_json_read(weir_str(text), NULL, &plane->arena, &doc, err), 0);
+    return plane->service.submit(&plane->server, actor, doc, WEIR_STR(""),
+                                 (struct weir_done){on_done, NULL}, err);
+}
+
+static int submit(const char *more)
+{
     struct weir_err err = WEIR_ERR_INIT;
 
-    snprintf(text, sizeof(text),
-             "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"j\"},"
-             "\"spec\":{\"command\":[\"true\"],\"cwd\":\"/\"%s}}",
-             spec);
-    assert_int_equal(weir_json_read(weir_str(text), NULL, &plane->arena, &doc, &err), 0);
-    return plane->service.submit(&plane->server, &admin, doc, WEIR_STR(""),
-                                 (struct weir_done){on_done, NULL}, &err);
+    return submit_as(
+        &admin, weir_arena_printf(&plane->arena, "\"command\":[\"true\"],\"cwd\":\"/\"%s", more),
+        &err);
 }
 
 static void tick(void)
@@ -459,6 +474,28 @@ static void signals_every_member_there_is(void **state)
     }
 }
 
+/* All tokens of a weir that is not root have its uid. */
+static void lets_nobody_touch_what_another_name_submitted(void **state)
+{
+    static const struct weir_actor ana = {{"ana", 3}, 0, 0, WEIR_ROLE_SUBMIT};
+    static const struct weir_actor bob = {{"bob", 3}, 0, 0, WEIR_ROLE_SUBMIT};
+    static const struct weir_actor other_ana = {{"ana", 3}, 1, 1, WEIR_ROLE_SUBMIT};
+    struct weir_done done = {on_done, NULL};
+    struct weir_err err = WEIR_ERR_INIT;
+    struct weir_service *service = &plane->service;
+    void *ctx = &plane->server;
+
+    (void)state;
+    assert_int_equal(submit_as(&ana, "\"command\":[\"c\"]", &err), 0);
+    tick();
+    assert_int_equal(service->cancel(ctx, &bob, 1, done, &err), WEIR_E_DENIED);
+    assert_int_equal(service->signal(ctx, &bob, 1, 10, &err), WEIR_E_DENIED);
+    assert_int_equal(service->cancel(ctx, &other_ana, 1, done, &err), WEIR_E_DENIED);
+    assert_int_equal(service->signal(ctx, &ana, 1, 10, &err), 0);
+    assert_int_equal(service->signal(ctx, &admin, 1, 10, &err), 0);
+    assert_int_equal(service->cancel(ctx, &ana, 1, done, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +509,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(takes_processes_off_devices_after_a_reload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(signals_every_member_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(lets_nobody_touch_what_another_name_submitted, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
