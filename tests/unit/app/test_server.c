@@ -474,6 +474,46 @@ static void signals_every_member_there_is(void **state)
     }
 }
 
+static size_t n_env(const char *start)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plane->n_env; i++)
+        n += strncmp(plane->env[i], start, strlen(start)) == 0;
+    return n;
+}
+
+/* A job may be submitted from within another. */
+static void leaves_out_what_another_job_was_told(void **state)
+{
+    static const char *const stale[] = {
+        "WEIR_JOB_ID",      "WEIR_JOB_NAME",     "WEIR_QUEUE",           "WEIR_NODE",
+        "WEIR_JOB_ATTEMPT", "WEIR_ARRAY_INDEX",  "WEIR_ARRAY_SIZE",      "WEIR_ATTEMPT",
+        "WEIR_MEMBERS",     "WEIR_MEMBER_INDEX", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+    };
+    static const char *const unset[] = {"WEIR_ARRAY_INDEX=", "WEIR_ARRAY_SIZE=", "WEIR_MEMBERS=",
+                                        "WEIR_MEMBER_INDEX="};
+    struct weir_buf spec = WEIR_BUF_INIT(4096);
+
+    (void)state;
+    weir_buf_puts(&spec, ",\"env\":{\"WEIR_DATA\":\"/d\",\"CUDA_CACHE_PATH\":\"/c\"");
+    for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++)
+        weir_buf_printf(&spec, ",\"%s\":\"stale\"", stale[i]);
+    weir_buf_puts(&spec, "}");
+    assert_int_equal(submit(weir_buf_cstr(&spec)), 0);
+    tick();
+    assert_true(plane->attempts[1].is_launched);
+    assert_int_equal(n_env("WEIR_DATA=/d"), 1);
+    assert_int_equal(n_env("CUDA_CACHE_PATH=/c"), 1);
+    assert_int_equal(n_env("CUDA_VISIBLE_DEVICES=GPU-"), 1);
+    assert_int_equal(n_env("WEIR_JOB_ID=1"), 1);
+    for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++)
+        assert_int_equal(n_env(unset[i]), 0);
+    for (size_t i = 0; i < plane->n_env; i++)
+        assert_null(strstr(plane->env[i], "=stale"));
+    weir_buf_finish(&spec);
+}
+
 /* All tokens of a weir that is not root have its uid. */
 static void lets_nobody_touch_what_another_name_submitted(void **state)
 {
@@ -509,6 +549,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(takes_processes_off_devices_after_a_reload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(signals_every_member_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(leaves_out_what_another_job_was_told, setup, teardown),
         cmocka_unit_test_setup_teardown(lets_nobody_touch_what_another_name_submitted, setup,
                                         teardown),
     };
