@@ -1,4 +1,5 @@
 #include "app/service_impl.h"
+#include "app/startable.h"
 #include "base/hash.h"
 #include "base/tree.h"
 
@@ -26,7 +27,9 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
 
     if (change.name.len == 0)
         return weir_tree_error(doc, err, "a queue needs a name (metadata.name)");
-    r = weir_resource_queue(spec, server->edit, &change.row, err);
+    r = weir_startable_check_limit(weir_tree_get(spec, "maxRunTime"), err);
+    if (r == 0)
+        r = weir_resource_queue(spec, server->edit, &change.row, err);
     if (r == 0)
         r = weir_resource_spec_json(doc, arena, &change.spec, err);
     if (r < 0)

@@ -1,4 +1,5 @@
 #include "app/service_impl.h"
+#include "app/startable.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/tree.h"
@@ -68,6 +69,8 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     struct weir_submission s = {.actor = actor, .name = weir_resource_name(doc)};
     int r = check_user(server, actor, err);
 
+    if (r == 0)
+        r = weir_startable_check(weir_tree_get(doc, "spec"), err);
     if (r == 0)
         r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit,
                                    &s.ask, err);

@@ -474,6 +474,101 @@ static void signals_every_member_there_is(void **state)
     }
 }
 
+/* A start that can never be made is an end; any other is tried again. */
+static void fails_what_can_never_be_launched(void **state)
+{
+    static const int for_good[] = {WEIR_E_INVALID, WEIR_E_TOO_LARGE};
+    const struct weir_world *world;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(for_good) / sizeof(for_good[0]); i++) {
+        plane->launch_result = for_good[i];
+        assert_int_equal(submit(""), 0);
+        for (int n = 0; n < 3; n++) {
+            tick();
+            plane->now.mono_ms += 60 * 1000;
+            plane->now.wall_ms += 60 * 1000;
+        }
+        world = plane->server.world;
+        assert_int_equal(weir_world_first(world, WEIR_TABLE_WORKLOADS), WEIR_NONE);
+        assert_int_equal(plane->n_attempts, i + 1);
+    }
+    plane->launch_result = WEIR_E_UNAVAILABLE;
+    assert_int_equal(submit(""), 0);
+    tick();
+    plane->launch_result = 0;
+    for (int n = 0; n < 3; n++) {
+        plane->now.mono_ms += 60 * 1000;
+        plane->now.wall_ms += 60 * 1000;
+        tick();
+    }
+    assert_true(plane->attempts[4].is_launched);
+}
+
+static const char *repeat(const char *before, char c, size_t n, const char *after)
+{
+    char *middle = weir_arena_bytes(&plane->arena, n + 1);
+
+    memset(middle, c, n);
+    middle[n] = '\0';
+    return weir_arena_printf(&plane->arena, "%s%s%s", before, middle, after);
+}
+
+static const char *many_variables(int n)
+{
+    const char *value = repeat("", 'v', 1000, "");
+    struct weir_buf text = WEIR_BUF_INIT(4 << 20);
+    const char *copy;
+
+    for (int i = 0; i < n; i++)
+        weir_buf_printf(&text, "%s\"V%d\":\"%s\"", i > 0 ? "," : "", i, value);
+    copy =
+        weir_arena_printf(&plane->arena, "\"command\":[\"c\"],\"env\":{%s}", weir_buf_cstr(&text));
+    weir_buf_finish(&text);
+    return copy;
+}
+
+static void refuses_what_can_never_start(void **state)
+{
+    const struct {
+        const char *spec;
+        const char *field; /* NULL: it is taken */
+    } rows[] = {
+        {"\"command\":[\"\"]", "spec.command[0]"},
+        {"\"command\":[\"c\",\"\"]", NULL},
+        {"\"command\":[\"c\",\"a\\u0000b\"]", "spec.command[1]"},
+        {repeat("\"command\":[\"c\",\"", 'a', 131071, "\"]"), NULL},
+        {repeat("\"command\":[\"c\",\"", 'a', 131072, "\"]"), "spec.command[1]"},
+        {"\"command\":[\"c\"],\"env\":{\"A\":\"a\\u0000b\"}", "spec.env.A"},
+        {"\"command\":[\"c\"],\"env\":{\"WEIR_TOKEN\":\"t\"}", "spec.env.WEIR_TOKEN"},
+        {repeat("\"command\":[\"c\"],\"env\":{\"A\":\"", 'a', 131069, "\"}"), NULL},
+        {repeat("\"command\":[\"c\"],\"env\":{\"A\":\"", 'a', 131070, "\"}"), "spec.env.A"},
+        {many_variables(1700), NULL},
+        {many_variables(1900), "spec.env"},
+        {"\"command\":[\"c\"],\"cwd\":\"tmp\"", "spec.cwd"},
+        {"\"command\":[\"c\"],\"cwd\":\"/tmp\\u0000/nowhere\"", "spec.cwd"},
+        {repeat("\"command\":[\"c\"],\"cwd\":\"/", 'a', 3999, "\""), NULL},
+        {repeat("\"command\":[\"c\"],\"cwd\":\"/", 'a', 4000, "\""), "spec.cwd"},
+        {repeat("\"command\":[\"c\"],\"cwd\":\"/\xc3\xa4", 'a', 3998, "\""), "spec.cwd"},
+        {"\"command\":[\"c\"],\"outputMax\":4095", "spec.outputMax"},
+        {"\"command\":[\"c\"],\"outputMax\":4096", NULL},
+        {"\"command\":[\"c\"],\"timeLimit\":\"0s\"", "spec.timeLimit"},
+        {"\"command\":[\"c\"],\"timeLimit\":0", "spec.timeLimit"},
+        {"\"command\":[\"c\"],\"timeLimit\":\"1ms\"", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct weir_err err = WEIR_ERR_INIT;
+        int r = submit_as(&admin, rows[i].spec, &err);
+
+        if (r != (rows[i].field == NULL ? 0 : WEIR_E_INVALID))
+            fail_msg("row %zu: %d %s", i, r, err.text);
+        if (rows[i].field != NULL)
+            assert_string_equal(err.field, rows[i].field);
+    }
+}
+
 static size_t n_env(const char *start)
 {
     size_t n = 0;
@@ -549,6 +644,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(takes_processes_off_devices_after_a_reload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(signals_every_member_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(fails_what_can_never_be_launched, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_what_can_never_start, setup, teardown),
         cmocka_unit_test_setup_teardown(leaves_out_what_another_job_was_told, setup, teardown),
         cmocka_unit_test_setup_teardown(lets_nobody_touch_what_another_name_submitted, setup,
                                         teardown),
