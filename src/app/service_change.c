@@ -5,7 +5,8 @@
 /* ---- workloads ---- */
 
 struct noted {
-    uint32_t uid;
+    const struct weir_actor *actor;
+    bool is_own;
     uint32_t state;
 };
 
@@ -13,7 +14,8 @@ static int note(void *arg, const struct weir_workload_record *record)
 {
     struct noted *noted = arg;
 
-    *noted = (struct noted){record->uid, record->state};
+    noted->is_own = weir_actor_owns(noted->actor, record->owner, record->uid);
+    noted->state = record->state;
     return 0;
 }
 
@@ -21,7 +23,7 @@ static int note(void *arg, const struct weir_workload_record *record)
 static int find_own(struct weir_server *server, const struct weir_actor *actor, uint64_t number,
                     uint32_t *ret_index, uint32_t *ret_state, struct weir_err *err)
 {
-    struct noted noted;
+    struct noted noted = {.actor = actor};
     int r = weir_service_check_ready(server, err);
 
     if (r == 0)
@@ -30,7 +32,7 @@ static int find_own(struct weir_server *server, const struct weir_actor *actor, 
         r = server->store.get_workload(server->store.ctx, number, note, &noted, err);
     if (r < 0)
         return r;
-    if (actor->role < WEIR_ROLE_ADMIN && actor->uid != noted.uid)
+    if (actor->role < WEIR_ROLE_ADMIN && !noted.is_own)
         return weir_error(err, WEIR_E_DENIED, "workload %llu is not yours",
                           (unsigned long long)number);
     *ret_index = weir_service_find_workload(server, number);

@@ -1,4 +1,5 @@
 #include "app/service_impl.h"
+#include "app/startable.h"
 #include "base/hash.h"
 #include "base/tree.h"
 
@@ -26,6 +27,9 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
 
     if (change.name.len == 0)
         return weir_tree_error(doc, err, "a queue needs a name (metadata.name)");
+    r = weir_startable_check_limit(weir_tree_get(spec, "maxRunTime"), err);
+    if (r < 0)
+        return r;
     r = weir_resource_queue(spec, WEIR_RESOURCE_ASKED, server->edit, &change.row, err);
     if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
         return weir_server_fail(server, r, err);

@@ -1,4 +1,5 @@
 #include "app/service_impl.h"
+#include "app/startable.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/tree.h"
@@ -107,6 +108,8 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
 
     if (r == 0)
         r = check_name(doc, err);
+    if (r == 0)
+        r = weir_startable_check(weir_tree_get(doc, "spec"), err);
     if (r < 0)
         return r;
     r = weir_resource_workload(weir_tree_get(doc, "spec"), WEIR_RESOURCE_ASKED, &server->policy,

@@ -156,6 +156,41 @@ def test_metrics_and_snapshot(t):
     assert len(snapshot['gpus']) == 8 and any(job['id'] == number for job in snapshot['workloads']), snapshot.keys()
 
 
+def test_a_token_ends_only_its_own(t):
+    """A weir that is not root runs the jobs of all tokens under its own uid: it is the name that tells them apart."""
+    if os.geteuid() == 0:
+        os.chmod(t.dir, 0o777)
+    server = t.serve(uid=65534 if os.geteuid() == 0 else None)
+    with open(os.path.join(server.data, 'tokens'), 'a', encoding='utf-8') as file:
+        file.write(f'{"a" * 32} submit alice\n{"b" * 32} submit bob\n')
+    job = dict(JOB, spec={'command': ['sleep', '1000'], 'env': {'A': 'secret'}})
+    status, _, job = ask(server, 'POST', '/v1/workloads', job, tcp=True, token='a' * 32)
+    assert status == 201 and job['owner'] == 'alice', job
+    place = f'/v1/workloads/{job["id"]}'
+    assert ask(server, 'POST', place + '/cancel', tcp=True, token='b' * 32)[0] == 403
+    assert ask(server, 'POST', place + '/signal', {'signal': 'INT'}, tcp=True, token='b' * 32)[0] == 403
+    assert ask(server, 'GET', place, tcp=True, token='b' * 32)[2]['spec']['env'] == {'A': None}
+    assert ask(server, 'GET', place, tcp=True, token='a' * 32)[2]['spec']['env'] == {'A': 'secret'}
+    assert ask(server, 'POST', place + '/cancel', tcp=True, token='a' * 32)[0] == 202
+
+
+def test_half_open_connections_keep_nobody_out(t):
+    server = t.serve()
+    place = urllib.parse.urlparse(server.url())
+    sockets = []
+    for _ in range(1300):
+        connection = socket.create_connection((place.hostname, place.port), timeout=10)
+        connection.sendall(b'G')
+        sockets.append(connection)
+    server.cli('ps', timeout=5)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=5)
+    connection.request('GET', '/healthz')
+    assert connection.getresponse().status == 200
+    connection.close()
+    for connection in sockets:
+        connection.close()
+
+
 def test_schemathesis(t):
     """Thousands of made-up requests: no 5xx, and every answer is one that the OpenAPI file promises."""
     program = os.path.join(weirlib.ROOT, '.venv', 'bin', 'schemathesis')

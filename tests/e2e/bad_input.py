@@ -14,6 +14,10 @@ FLAGS = [
     (['run', '--name', '42', '--', 'true'], 2, ['42', 'job-42']),
     (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),
     (['run', '--time', 'soon', '--', 'true'], 2, ['soon', '1h30m']),
+    (['run', '--time', '0', '--', 'true'], 2, ['timeLimit', "'0'", 'leave it out']),
+    (['run', '--output-max', '1', '--', 'true'], 2, ['outputMax', '4096']),
+    (['run', '--env', 'WEIR_TOKEN=secret', '--', 'true'], 2, ['WEIR_TOKEN']),
+    (['run', '--', ''], 2, ['command[0]', 'empty']),
     (['run', '--priority', 'high', '--', 'true'], 2, ['high']),
     (['run', '--queue', 'defualt', '--', 'true'], 2, ['--queue', 'defualt', 'default']),
     (['run', '--gpus', '0', '--members', '4000', '--', 'true'], 1, ['4000 members ask for 1 CPU each, this machine has', '--members']),
@@ -55,6 +59,9 @@ DOCUMENTS = [
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: []}\n', ['command'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], gpus: 99}\n', ['99'], 0, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: a, retryOn: [256]}\n', ['256'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {maxRunTime: 0s}\n', ['spec.maxRunTime', '0s'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], cwd: tmp}\n', ['spec.cwd'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x, "a\\0b"]}\n', ['spec.command', 'NUL'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], timeLimit: forever}\n', ['forever'], 9, 0),
 ]
 

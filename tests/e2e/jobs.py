@@ -12,6 +12,10 @@ from api import ask
 from weirlib import Skip, children_of, freeze, processes_of, stat_of, wait_for
 
 
+def workload(**spec):
+    return {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': spec}
+
+
 def test_exit_status_is_the_commands(t):
     server = t.serve()
     for status in (0, 1, 7, 255):
@@ -52,6 +56,25 @@ def test_where_and_how_it_runs(t):
         assert name in text, (name, text)
     done = server.cli('run', '--gpus', '0', '--', 'sh', '-c', 'echo "[$CUDA_VISIBLE_DEVICES][$NVIDIA_VISIBLE_DEVICES]"')
     assert done.stdout == b'[][void]\n', done.stdout
+
+
+def test_a_job_within_a_job_is_its_own(t):
+    """What the outer job was told of itself is not said to the one it submits."""
+    server = t.serve()
+    inner = f'{weirlib.WEIR} run -q --gpus 0 -- sh -c "echo inner=[\\$WEIR_ARRAY_INDEX][\\$WEIR_ARRAY_SIZE][\\$CUDA_VISIBLE_DEVICES]"'
+    done = server.cli('run', '--array', '2', '--', 'sh', '-c', inner)
+    assert done.stdout.count(b'inner=[][][]') == 2, done.stdout
+
+
+def test_a_large_environment_holds_nobody_up(t):
+    """As many variables as an exec takes. It is linear: once it was not, and the server stood still for minutes."""
+    server = t.serve()
+    env = {f'A{i}': '' for i in range(100_000)}
+    status, _, job = ask(server, 'POST', '/v1/workloads', workload(command=['sh', '-c', 'env | grep -c ^A'], env=env))
+    assert status == 201, job
+    server.cli('ps', timeout=15)
+    assert server.wait_ended(job['id'])['state'] == 'succeeded'
+    assert server.cli('logs', job['id']).stdout == b'100000\n'
 
 
 def test_containers_get_the_same_devices(t):

@@ -266,7 +266,8 @@ int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
         r = weir_api_count_tasks(call->api, &record, &counts, &n_read, err);
     if (r < 0)
         return r;
-    is_own = call->actor.role == WEIR_ROLE_ADMIN || call->actor.uid == record.uid;
+    is_own = call->actor.role == WEIR_ROLE_ADMIN ||
+             weir_actor_owns(&call->actor, record.owner, record.uid);
     weir_api_json_init(&json);
     weir_json_object_begin(&json.w);
     weir_api_put_workload(&json.w, call->api, &record, record.n_tasks > 1 ? &counts : NULL);
