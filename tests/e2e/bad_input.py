@@ -15,7 +15,7 @@ FLAGS = [
     (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),
     (['run', '--time', 'soon', '--', 'true'], 2, ['soon', '1h30m']),
     (['run', '--time', '0', '--', 'true'], 2, ['no time to run in', "'0'", 'leave it out']),
-    (['run', '--output-max', '1', '--', 'true'], 2, ['outputMax', '4096']),
+    (['run', '--output-max', '1', '--', 'true'], 2, ['--output-max', '4096']),
     (['run', '--env', 'WEIR_TOKEN=secret', '--', 'true'], 2, ['WEIR_TOKEN']),
     (['run', '--', ''], 2, ['command[0]', 'empty']),
     (['run', '--priority', 'high', '--', 'true'], 2, ['high']),
