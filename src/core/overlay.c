@@ -117,6 +117,17 @@ int weir_overlay_hold(struct weir_overlay *o, uint32_t views, struct weir_taker 
                                                    .sign = 1});
 }
 
+int weir_overlay_give_back(struct weir_overlay *o, uint32_t step)
+{
+    struct weir_overlay_step back = o->steps[step];
+
+    back.sign = -back.sign;
+    if (take_step(o, back) < 0)
+        return WEIR_E_NO_MEMORY;
+    o->freed++;
+    return 0;
+}
+
 int weir_overlay_leave(struct weir_overlay *o, uint32_t running, enum weir_running_state state)
 {
     uint32_t old = o->running[running].state;

@@ -510,6 +510,12 @@ const char *weir_words_unblock_name(uint32_t kind)
     return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
 }
 
+static void put_more(uint32_t n, struct weir_buf *out)
+{
+    if (n > 0)
+        weir_buf_printf(out, " and %u more", n);
+}
+
 void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,
                         struct weir_buf *out)
 {
@@ -521,6 +527,7 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         weir_buf_puts(out, "what it needs comes free with the end of ");
         weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
                            out);
+        put_more(verdict->unblock_n_more, out);
         break;
     case WEIR_UNBLOCK_RAISE_LIMIT:
         weir_buf_puts(out, "it could start if the limit of ");
@@ -530,9 +537,15 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         weir_words_amount(words->world, resource, verdict->unblock_amount, out);
         break;
     case WEIR_UNBLOCK_UNCORDON:
-        weir_buf_puts(out, "it could start if these were put back into use: ");
+        weir_buf_puts(out, verdict->unblock_n_ends > 0
+                               ? "it needs these put back into use: "
+                               : "it could start if these were put back into use: ");
         weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
                            out);
+        put_more(verdict->unblock_n_more, out);
+        if (verdict->unblock_n_ends > 0)
+            weir_buf_printf(out, ", and the end of %u workload%s", verdict->unblock_n_ends,
+                            verdict->unblock_n_ends > 1 ? "s" : "");
         break;
     case WEIR_UNBLOCK_ADD_CAPACITY:
         weir_buf_puts(out, "it could start with this much more: ");
