@@ -445,6 +445,32 @@ def test_explains_and_estimates(t):
     assert done.returncode == 1 and b'h100-sxm' in done.stderr, done
 
 
+def test_what_explain_names_is_enough(t):
+    """The ends and cordons that explain names let it start, and without one of them it goes on waiting."""
+    server = t.serve()
+    two = server.submit('--gpus', '2', '--time', '20s', '--', 'sleep', '100')
+    six = server.submit('--gpus', '6', '--time', '1h', '--', 'sleep', '100')
+    for number in (two, six):
+        server.wait_state(number, 'running')
+    big = server.submit('--gpus', '8', '--', 'sleep', '5')
+    text = server.cli('explain', big).stdout.decode()
+    assert f'free with the end of workload/{six} and 1 more' in ' '.join(text.split()), text
+    server.cli('cancel', six)
+    server.wait_ended(six)
+    text = server.cli('explain', big).stdout.decode()
+    assert f'free with the end of workload/{two}' in ' '.join(text.split()) and 'more' not in text, text
+    free = next(gpu['key'] for gpu in server.gpus() if not gpu['holders'])
+    server.cli('cordon', free)
+    text = server.cli('explain', big).stdout.decode()
+    assert 'needs these put back into use' in text and 'and the end of 1 workload' in ' '.join(text.split()), text
+    server.cli('cancel', two)
+    server.wait_ended(two)
+    text = server.cli('explain', big).stdout.decode()
+    assert 'it could start if these were put back into use' in ' '.join(text.split()).lower(), text
+    server.cli('uncordon', free)
+    server.wait_state(big, 'running')
+
+
 def test_times_and_devices_are_recorded_as_they_were(t):
     """The end is when the job ended, also with the server down; an array's GPUs are all of them."""
     server = t.serve()

@@ -12,8 +12,7 @@ enum {
     SIGNAL_MAX = 64,
     HOLDERS_SHOWN = 3,
     TIME_TEXT_MAX = 64,
-    SOON_S = 600,
-    ENDS_SHOWN = 8
+    SOON_S = 600
 };
 
 /* ---- ends ---- */
@@ -537,45 +536,21 @@ const char *weir_words_unblock_name(uint32_t kind)
     return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
 }
 
-/* How many of the holders, the first to end first, must end until there is enough. 0: they do not
- * tell. */
-static uint32_t n_to_end(const struct weir_words *words, const struct weir_reason *reason)
-{
-    int64_t have = reason->have;
-
-    if (reason->resource == WEIR_NONE)
-        return 0;
-    for (uint32_t i = 0; i < reason->n_holders; i++) {
-        have = weir_units_add(have, words->plan->holders[reason->first_holder + i].amount);
-        if (have >= reason->need)
-            return i + 1;
-    }
-    return 0;
-}
-
 static void put_ends(const struct weir_words *words, const struct weir_verdict *verdict,
                      struct weir_buf *out)
 {
-    const struct weir_plan *plan = words->plan;
-    const struct weir_reason *reason =
-        verdict->blocking < plan->n_reasons ? &plan->reasons[verdict->blocking] : NULL;
-    uint32_t n = reason != NULL ? n_to_end(words, reason) : 0;
+    if (verdict->unblock_subject_kind == WEIR_SUBJECT_WORKLOAD &&
+        verdict->unblock_subject == words->workload)
+        put_holder(words, words->workload, "", out);
+    else
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
+}
 
-    if (n < 2) {
-        if (verdict->unblock_subject_kind == WEIR_SUBJECT_WORKLOAD &&
-            verdict->unblock_subject == words->workload)
-            put_holder(words, words->workload, "", out);
-        else
-            weir_words_subject(words->world, verdict->unblock_subject_kind,
-                               verdict->unblock_subject, out);
-        return;
-    }
-    for (uint32_t i = 0; i < n && i < ENDS_SHOWN; i++) {
-        weir_buf_puts(out, i == 0 ? "" : i + 1 == n ? " and " : ", ");
-        put_holder(words, plan->holders[reason->first_holder + i].workload, "workload/", out);
-    }
-    if (n > ENDS_SHOWN)
-        weir_buf_printf(out, " and %u more", n - ENDS_SHOWN);
+static void put_more(uint32_t n, struct weir_buf *out)
+{
+    if (n > 0)
+        weir_buf_printf(out, " and %u more", n);
 }
 
 void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,
@@ -588,6 +563,7 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
     case WEIR_UNBLOCK_WAIT_FOR:
         weir_buf_puts(out, "what it needs comes free with the end of ");
         put_ends(words, verdict, out);
+        put_more(verdict->unblock_n_more, out);
         break;
     case WEIR_UNBLOCK_RAISE_LIMIT:
         weir_buf_puts(out, "it could start if the limit of ");
@@ -597,9 +573,15 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         weir_words_amount(words->world, resource, verdict->unblock_amount, out);
         break;
     case WEIR_UNBLOCK_UNCORDON:
-        weir_buf_puts(out, "it could start if these were put back into use: ");
+        weir_buf_puts(out, verdict->unblock_n_ends > 0
+                               ? "it needs these put back into use: "
+                               : "it could start if these were put back into use: ");
         weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
                            out);
+        put_more(verdict->unblock_n_more, out);
+        if (verdict->unblock_n_ends > 0)
+            weir_buf_printf(out, ", and the end of %u workload%s", verdict->unblock_n_ends,
+                            verdict->unblock_n_ends > 1 ? "s" : "");
         break;
     case WEIR_UNBLOCK_ADD_CAPACITY:
         weir_buf_puts(out, "it could start with this much more: ");

@@ -252,6 +252,26 @@ static void test_unblock(void **state)
         assert_true(kind == 0 || kind == WEIR_UNBLOCK_MAX ||
                     strcmp(weir_words_unblock_name(kind), "none") != 0);
     }
+    for (uint32_t n = 1; n <= 2; n++) {
+        verdict = (struct weir_verdict){.unblock = WEIR_UNBLOCK_UNCORDON,
+                                        .unblock_subject_kind = WEIR_SUBJECT_QUEUE,
+                                        .unblock_subject = f.research,
+                                        .unblock_resource = WEIR_NONE,
+                                        .unblock_n_more = n - 1,
+                                        .unblock_n_ends = n};
+        weir_buf_reset(&text);
+        weir_words_unblock(&words, &verdict, &text);
+        assert_string_equal(
+            weir_buf_cstr(&text),
+            n == 1 ? "it needs these put back into use: queue/research, and the end of 1 workload"
+                   : "it needs these put back into use: queue/research and 1 more, and the end of "
+                     "2 workloads");
+    }
+    verdict.unblock = WEIR_UNBLOCK_WAIT_FOR;
+    weir_buf_reset(&text);
+    weir_words_unblock(&words, &verdict, &text);
+    assert_string_equal(weir_buf_cstr(&text),
+                        "what it needs comes free with the end of queue/research and 1 more");
 }
 
 /* All that must end are named, and the job's own tasks as such. */
