@@ -269,6 +269,46 @@ def test_what_had_ended_is_not_preempted(t):
         assert file.read() == f'{main}\n'
 
 
+def test_what_waits_again_holds_nothing(t):
+    """Preempted, drained, or backing off: no GPU, node or start is shown until it starts again."""
+    server = t.serve('--simulate', '1xH100')
+
+    def holders():
+        """The one job each GPU is shown with; those that wait are shown with none, in lists and by task."""
+        shown = {}
+        for job in server.jobs().values():
+            tasks = ask(server, 'GET', f'/v1/workloads/{job["id"]}')[2]['tasks']
+            if job['state'] == 'queued':
+                for each in (job, *tasks):
+                    assert (each['gpus'], each['node'], each['started_ms']) == ([], None, None), (job, tasks)
+            elif job['state'] not in weirlib.ENDED:
+                for gpu in job['gpus']:
+                    assert shown.setdefault(gpu, job['id']) == job['id'], (shown, job)
+        return shown
+
+    low = server.submit('--', 'sleep', '1000')
+    server.wait_state(low, 'running')
+    high = server.submit('--priority', '9', '--', 'sleep', '1000')
+    server.wait_state(high, 'running')
+    assert server.job(low)['state'] == 'queued' and list(holders().values()) == [high]
+    server.kill()
+    server.start()
+    assert server.job(low)['state'] == 'queued' and list(holders().values()) == [high]
+    server.cli('drain', 'sim-1')
+    server.wait_state(high, 'queued')
+    assert not holders()
+    server.cli('cancel', high)
+    server.wait_ended(high)
+    server.cli('uncordon', 'sim-1')
+    job = server.wait_state(low, 'running')
+    assert len(job['gpus']) == 1 and job['started_ms'] and list(holders().values()) == [low], job
+    server.cli('cancel', low)
+    assert len(server.wait_ended(low)['gpus']) == 1
+    fails = server.submit('--retries', '1', '--backoff', '100s', '--', 'false')
+    wait_for('the back-off', lambda: server.job(fails)['attempt'] == 1 and server.job(fails)['state'] == 'queued')
+    assert not holders()
+
+
 def test_a_guarantee_is_given_back(t):
     server = t.serve('--simulate', '4xH100')
     queues = ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: a}\nspec: {guaranteed: {gpu: 2}}\n---\n'
