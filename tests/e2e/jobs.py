@@ -512,15 +512,12 @@ def test_what_is_gone_comes_back_as_it_was(t):
 
 def test_idempotent_submission(t):
     server = t.serve()
-    body = json.dumps({'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['true']}})
     answers = []
-    for text in (body, body, body.replace('true', 'false')):
-        done = subprocess.run(['curl', '-s', '-o', '-', '-w', '\n%{http_code}', '--unix-socket', os.path.join(server.data, 'weir.sock'),
-                               '-H', 'Idempotency-Key: once', '-H', 'Content-Type: application/json', '-d', text, 'http://localhost/v1/workloads'],
-                              capture_output=True, check=True)
-        answers.append(done.stdout.decode().rsplit('\n', 1))
-    assert answers[0][1] == answers[1][1] == '201' and answers[2][1] == '409', answers
-    assert json.loads(answers[0][0])['id'] == json.loads(answers[1][0])['id'], answers
+    for command in ('true', 'true', 'false'):
+        body = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': [command]}}
+        answers.append(ask(server, 'POST', '/v1/workloads', body, {'Idempotency-Key': 'once'}))
+    assert [answer[0] for answer in answers] == [201, 201, 409], answers
+    assert answers[0][2]['id'] == answers[1][2]['id'], answers
     assert len(server.jobs()) == 1
 
 
