@@ -57,7 +57,8 @@ struct scenario {
 /* Builds what the text describes. Fails the test, with line and column, on what it does not
  * understand. */
 void scenario_read(struct scenario *s, struct weir_str text);
-/* Asks what is to be asked, and decides: the plan, in words. */
+/* Asks what is to be asked, decides, and writes the plan in words. Then the plan is carried out:
+ * the world must be whole after it. */
 void scenario_write(struct scenario *s, struct weir_buf *out);
 
 #endif

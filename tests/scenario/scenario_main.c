@@ -126,5 +126,5 @@ int main(int argc, char **argv)
     for (int i = 0; i < n; i++)
         free(entries[i]);
     free(entries);
-    return failed;
+    return failed != 0;
 }

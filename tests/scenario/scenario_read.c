@@ -1,6 +1,7 @@
 #include "scenario.h"
 
 #include "fmt/yaml.h"
+#include "model/world_check.h"
 
 /* What a member of an object becomes, and where it goes. */
 enum field_kind { FIELD_INT, FIELD_MS, FIELD_BOOL, FIELD_TEXT, FIELD_TREE };
@@ -141,7 +142,7 @@ static const char *const ends[] = {"not",     "exited", "time-limit", "out-of-me
 static void must_read(int r, const struct weir_err *err)
 {
     if (r < 0)
-        fail_msg("line %u, column %u: %s: %s", err->line, err->column, err->field, err->text);
+        fail_msg("line %u, column %u, '%s': %s", err->line, err->column, err->field, err->text);
 }
 
 static void refuse(const struct weir_tree *node, const char *what)
@@ -415,5 +416,6 @@ void scenario_read(struct scenario *s, struct weir_str text)
         s->jobs[i].row = add_job(&s->bench, s->jobs[i].spec);
     for (int i = 0; i < s->n_jobs; i++)
         read_attempts(s, &s->jobs[i]);
+    must_read(weir_world_check(weir_edit_view(s->bench.edit), &err), &err);
     s->plan = file.plan;
 }

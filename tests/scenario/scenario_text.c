@@ -1,6 +1,7 @@
 #include "scenario.h"
 
 #include "core/admit.h"
+#include "model/world_check.h"
 
 /* ---- names ---- */
 
@@ -168,6 +169,7 @@ static void put_answer(struct scenario *s, const struct job_spec *spec, struct w
 void scenario_write(struct scenario *s, struct weir_buf *out)
 {
     const struct weir_plan *plan = &s->bench.plan;
+    struct weir_err err = WEIR_ERR_INIT;
 
     for (int i = 0; i < s->n_asks; i++)
         put_answer(s, &s->asks[i].spec, out);
@@ -180,4 +182,7 @@ void scenario_write(struct scenario *s, struct weir_buf *out)
         weir_buf_printf(out, "decide again in %lld ms\n",
                         (long long)(plan->wake_wall_ms - s->bench.now.wall_ms));
     assert_int_equal(weir_buf_check(out, "plan", NULL), 0);
+    apply(&s->bench);
+    if (weir_world_check(weir_edit_view(s->bench.edit), &err) < 0)
+        fail_msg("the world after the plan: %s: %s", err.field, err.text);
 }
