@@ -186,16 +186,9 @@ static int64_t bytes_of(const struct weir_tree *spec, const char *name, int64_t 
 
 static int64_t run_limit(const struct weir_world *world, const struct weir_workload *w)
 {
-    int64_t limit = w->runtime.limit_ms;
+    int64_t limit = weir_world_run_limit_ms(world, w->queue);
 
-    for (uint32_t q = w->queue; q != WEIR_NONE;) {
-        const struct weir_queue *queue = weir_world_queue(world, q);
-
-        if (queue->run_limit_ms < limit)
-            limit = queue->run_limit_ms;
-        q = queue->parent;
-    }
-    return limit;
+    return w->runtime.limit_ms < limit ? w->runtime.limit_ms : limit;
 }
 
 static int launch_record(void *arg, const struct weir_workload_record *record)

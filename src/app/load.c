@@ -243,9 +243,9 @@ static int load_task(void *arg, const struct weir_task_record *record)
         row->cause = record->cause;
         return r < 0 ? r : restore_attempt(server, task, record, loading->err);
     }
-    row->started_wall_ms = record->started_wall_ms;
     if (record->state == WEIR_TASK_QUEUED)
         return 0;
+    row->started_wall_ms = record->started_wall_ms;
     /* Ended for good: through a state from which every end is legal. */
     return weir_edit_task_end(server->edit, task, (enum weir_task_state)record->state);
 }

@@ -530,6 +530,10 @@ struct weir_str weir_world_string(const struct weir_world *world, uint32_t strin
 uint32_t weir_world_span_len(const struct weir_world *world, uint32_t span);
 uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint32_t i);
 
+/* The longest run of one task in the queue: the least of its own limit and those above it;
+ * INT64_MAX: none. */
+int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
+
 uint32_t weir_world_n_resources(const struct weir_world *world);
 uint32_t weir_table_row_bytes(enum weir_table_id id);
 const char *weir_table_name(enum weir_table_id id); /* "tasks" */

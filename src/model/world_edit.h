@@ -88,8 +88,6 @@ struct weir_device *weir_edit_device(struct weir_edit *edit, uint32_t index);
 struct weir_queue *weir_edit_queue(struct weir_edit *edit, uint32_t index);
 struct weir_workload *weir_edit_workload(struct weir_edit *edit, uint32_t index);
 struct weir_task *weir_edit_task(struct weir_edit *edit, uint32_t index);
-struct weir_signal *weir_edit_signal(struct weir_edit *edit, uint32_t index);
-struct weir_intent *weir_edit_intent(struct weir_edit *edit, uint32_t index);
 
 /* Moves a queue under another parent (WEIR_NONE: a root). WEIR_E_INVALID if that would close a
  * circle or the parent has workloads, WEIR_E_TOO_LARGE as in weir_edit_add_workload(). */

@@ -269,6 +269,46 @@ def test_what_had_ended_is_not_preempted(t):
         assert file.read() == f'{main}\n'
 
 
+def test_what_waits_again_holds_nothing(t):
+    """Preempted, drained, or backing off: no GPU, node or start is shown until it starts again."""
+    server = t.serve('--simulate', '1xH100')
+
+    def holders():
+        """The one job each GPU is shown with; those that wait are shown with none, in lists and by task."""
+        shown = {}
+        for job in server.jobs().values():
+            tasks = ask(server, 'GET', f'/v1/workloads/{job["id"]}')[2]['tasks']
+            if job['state'] == 'queued':
+                for each in (job, *tasks):
+                    assert (each['gpus'], each['node'], each['started_ms']) == ([], None, None), (job, tasks)
+            elif job['state'] not in weirlib.ENDED:
+                for gpu in job['gpus']:
+                    assert shown.setdefault(gpu, job['id']) == job['id'], (shown, job)
+        return shown
+
+    low = server.submit('--', 'sleep', '1000')
+    server.wait_state(low, 'running')
+    high = server.submit('--priority', '9', '--', 'sleep', '1000')
+    server.wait_state(high, 'running')
+    assert server.job(low)['state'] == 'queued' and list(holders().values()) == [high]
+    server.kill()
+    server.start()
+    assert server.job(low)['state'] == 'queued' and list(holders().values()) == [high]
+    server.cli('drain', 'sim-1')
+    server.wait_state(high, 'queued')
+    assert not holders()
+    server.cli('cancel', high)
+    server.wait_ended(high)
+    server.cli('uncordon', 'sim-1')
+    job = server.wait_state(low, 'running')
+    assert len(job['gpus']) == 1 and job['started_ms'] and list(holders().values()) == [low], job
+    server.cli('cancel', low)
+    assert len(server.wait_ended(low)['gpus']) == 1
+    fails = server.submit('--retries', '1', '--backoff', '100s', '--', 'false')
+    wait_for('the back-off', lambda: server.job(fails)['attempt'] == 1 and server.job(fails)['state'] == 'queued')
+    assert not holders()
+
+
 def test_a_guarantee_is_given_back(t):
     server = t.serve('--simulate', '4xH100')
     queues = ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: a}\nspec: {guaranteed: {gpu: 2}}\n---\n'
@@ -472,15 +512,12 @@ def test_what_is_gone_comes_back_as_it_was(t):
 
 def test_idempotent_submission(t):
     server = t.serve()
-    body = json.dumps({'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['true']}})
     answers = []
-    for text in (body, body, body.replace('true', 'false')):
-        done = subprocess.run(['curl', '-s', '-o', '-', '-w', '\n%{http_code}', '--unix-socket', os.path.join(server.data, 'weir.sock'),
-                               '-H', 'Idempotency-Key: once', '-H', 'Content-Type: application/json', '-d', text, 'http://localhost/v1/workloads'],
-                              capture_output=True, check=True)
-        answers.append(done.stdout.decode().rsplit('\n', 1))
-    assert answers[0][1] == answers[1][1] == '201' and answers[2][1] == '409', answers
-    assert json.loads(answers[0][0])['id'] == json.loads(answers[1][0])['id'], answers
+    for command in ('true', 'true', 'false'):
+        body = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': [command]}}
+        answers.append(ask(server, 'POST', '/v1/workloads', body, {'Idempotency-Key': 'once'}))
+    assert [answer[0] for answer in answers] == [201, 201, 409], answers
+    assert answers[0][2]['id'] == answers[1][2]['id'], answers
     assert len(server.jobs()) == 1
 
 

@@ -28,9 +28,7 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_UPDATE_WORKLOAD] =
         "UPDATE workloads SET state = ?12, cause = ?13, attempt = ?14, exit_status "
         "= ?15, cancelled = ?16, "
-        "n_failures = ?17, gpus = iif(?18 = '', gpus, ?18), "
-        "node = iif(?19 = '', node, ?19), started_ms = iif(?21 = 0, started_ms, ?21), ended_ms = "
-        "?22, "
+        "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, ended_ms = ?22, "
         "not_before_ms = ?23 WHERE number = ?1",
     [WEIR_SQLITE_PUT_TASK] = "INSERT OR REPLACE INTO tasks(" WEIR_SQLITE_TASK_COLUMNS
                              ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
