@@ -2,20 +2,40 @@
 #include "app/server.h"
 #include "base/log.h"
 
-static void stop(struct weir_server *server, const struct weir_action *action)
+enum { CANNOT_EXECUTE = 126 };
+
+/* Who has to leave room gets its checkpoint signal first; who ends for good does not. */
+static bool leaves_room(uint32_t cause)
 {
-    const struct weir_server_attempt *attempt = weir_server_attempt_of(server, action->task);
-    const struct weir_workload *w =
-        weir_world_workload(weir_edit_view(server->edit), action->workload);
-    bool checkpoints = action->kind == WEIR_ACTION_EVICT && w->checkpoint_signal != 0;
+    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
+           cause == WEIR_CAUSE_DRAINED;
+}
+
+void weir_server_stop(struct weir_server *server, uint32_t task)
+{
+    const struct weir_world *state = weir_edit_view(server->edit);
+    const struct weir_task *row = weir_world_task(state, task);
+    const struct weir_workload *w = weir_world_workload(state, row->workload);
+    struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+    bool checkpoints = leaves_room(row->stop_cause) && w->checkpoint_signal != 0;
     struct weir_err err = WEIR_ERR_INIT;
+    int r;
 
     if (attempt == NULL || attempt->ref.serial == 0)
         return;
-    if (server->cluster.command(server->cluster.ctx, &attempt->ref,
+    r = server->cluster.command(server->cluster.ctx, &attempt->ref,
                                 checkpoints ? WEIR_CLUSTER_CHECKPOINT : WEIR_CLUSTER_STOP,
-                                (int)w->checkpoint_signal, w->checkpoint_grace_ms, &err) < 0)
-        weir_log_warn("attempt.stop", "task %u: %s", action->task, err.text);
+                                (int)w->checkpoint_signal, w->checkpoint_grace_ms, &err);
+    attempt->is_asked_to_stop = r == 0 ? row->stop_cause : 0;
+    /* One that has not begun, or has just ended, is looked at again soon. */
+    if (r < 0 && r != WEIR_E_UNAVAILABLE && r != WEIR_E_NOT_FOUND)
+        weir_log_warn("attempt.stop", "task %u: %s", task, err.text);
+}
+
+/* What can never be launched is an end, as if a shell had not been able to: status 126. */
+static bool is_for_good(int code)
+{
+    return code == WEIR_E_INVALID || code == WEIR_E_TOO_LARGE;
 }
 
 /* A start that surely did not happen is seen as such at once; everything else is asked of the
@@ -24,10 +44,16 @@ static void start(struct weir_server *server, const struct weir_action *action)
 {
     struct weir_cluster_facts facts = {.phase = WEIR_SEEN_ENDED, .end = WEIR_END_NOT_STARTED};
     struct weir_err err = WEIR_ERR_INIT;
+    int r = weir_server_launch(server, action->task, &err);
 
-    if (weir_server_launch(server, action->task, &err) == 0)
+    if (r == 0)
         return;
     weir_log_warn("attempt.launch", "task %u: %s", action->task, err.text);
+    if (is_for_good(r)) {
+        facts.end = WEIR_END_EXITED;
+        facts.exit_status = CANNOT_EXECUTE;
+        facts.ended_wall_ms = server->clock.now(server->clock.ctx).wall_ms;
+    }
     if (weir_server_see(server, action->task, &facts, &err) < 0)
         weir_server_fail(server, err.code, &err);
 }
@@ -43,7 +69,7 @@ void weir_server_act(struct weir_server *server, const struct weir_world *before
             start(server, action);
         else if (!was_queued &&
                  (action->kind == WEIR_ACTION_STOP || action->kind == WEIR_ACTION_EVICT))
-            stop(server, action);
+            weir_server_stop(server, action->task);
     }
 }
 

@@ -67,7 +67,7 @@ static int check(const char *path, mode_t mode, struct weir_err *err)
         weir_error_hint(err, "name another: --data DIR");
         return WEIR_E_DENIED;
     }
-    if ((st.st_mode & 0777 & ~mode) != 0 && chmod(path, mode) < 0)
+    if ((st.st_mode & 0777) != mode && chmod(path, mode) < 0)
         return weir_error_errno(err, errno, "make '%s' private", path);
     if (access(path, W_OK | X_OK) < 0)
         return weir_error_errno(err, errno, "write to '%s'", path);

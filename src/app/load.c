@@ -58,7 +58,7 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
                    : weir_edit_move_queue(edit, find_queue(loading->server, record->name),
                                           find_queue(loading->server, parent));
     }
-    r = weir_resource_queue(spec, edit, &queue, loading->err);
+    r = weir_resource_queue(spec, WEIR_RESOURCE_STORED, edit, &queue, loading->err);
     if (r < 0)
         return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
     queue.created_wall_ms = record->created_wall_ms;
@@ -184,15 +184,21 @@ static int restore_attempt(struct weir_server *server, uint32_t task,
     struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
     struct weir_cluster_ref ref = {record->serial, record->nonce, record->slot};
     struct weir_cluster_facts facts = {0};
+    struct weir_err cannot = WEIR_ERR_INIT;
+    int r;
 
     if (attempt == NULL ||
         weir_map_set(&server->by_serial, weir_str_n((const char *)&ref.serial, sizeof(ref.serial)),
                      task) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     *attempt = (struct weir_server_attempt){.ref = ref};
-    if (server->cluster.adopt(server->cluster.ctx, &ref, err) < 0 ||
-        server->cluster.settle(server->cluster.ctx, &ref, &facts, err) < 0)
-        return err != NULL ? err->code : WEIR_E_IO;
+    r = server->cluster.adopt(server->cluster.ctx, &ref, err);
+    if (r < 0)
+        return r;
+    /* What cannot be told now is asked again with every look: it stays in doubt until then. */
+    if (server->cluster.settle(server->cluster.ctx, &ref, &facts, &cannot) < 0)
+        weir_log_warn("attempt.settle", "workload %llu, member %u: %s",
+                      (unsigned long long)record->number, record->member, cannot.text);
     return 0; /* the first tick looks at every attempt */
 }
 
@@ -237,9 +243,9 @@ static int load_task(void *arg, const struct weir_task_record *record)
         row->cause = record->cause;
         return r < 0 ? r : restore_attempt(server, task, record, loading->err);
     }
-    row->started_wall_ms = record->started_wall_ms;
     if (record->state == WEIR_TASK_QUEUED)
         return 0;
+    row->started_wall_ms = record->started_wall_ms;
     /* Ended for good: through a state from which every end is legal. */
     return weir_edit_task_end(server->edit, task, (enum weir_task_state)record->state);
 }
@@ -259,7 +265,8 @@ static int load_workload(void *arg, const struct weir_workload_record *record)
     int r = weir_json_read(record->spec, NULL, &arena, &spec, loading->err);
 
     if (r == 0)
-        r = weir_resource_workload(spec, &server->policy, server->edit, &ask, loading->err);
+        r = weir_resource_workload(spec, WEIR_RESOURCE_STORED, &server->policy, server->edit, &ask,
+                                   loading->err);
     if (r < 0)
         return weir_error_wrap(loading->err, "stored workload %llu",
                                (unsigned long long)record->number);
@@ -298,7 +305,7 @@ static int load_cordon(void *arg, const struct weir_cordon_record *record)
         index = find_node(server, record->name);
         node = index != WEIR_NONE ? weir_edit_node(server->edit, index) : NULL;
         if (node == NULL)
-            return 0; /* not here any more; the cordon stays for when it comes back */
+            return 0; /* not here; observe.c asks for its cordon when it comes back */
         node->phase = record->phase;
         return weir_edit_string(server->edit, record->cause, &node->phase_cause);
     }

@@ -27,7 +27,6 @@ static void occupy(struct weir_server *server, uint32_t task, struct weir_server
 {
     const struct weir_world *world = weir_edit_view(server->edit);
 
-    attempt->pid = pid;
     if (server->gpu.occupy == NULL || attempt->is_occupying)
         return;
     attempt->is_occupying = 1;
@@ -45,20 +44,21 @@ static void occupy(struct weir_server *server, uint32_t task, struct weir_server
     }
 }
 
-static void vacate(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt)
+/* Also what this server did not tell it itself, but before its state was built anew. */
+static void vacate(struct weir_server *server, uint32_t task, uint32_t pid)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
 
-    if (server->gpu.vacate == NULL || !attempt->is_occupying)
+    if (server->gpu.vacate == NULL || pid == 0)
         return;
-    attempt->is_occupying = 0;
     for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
         const struct weir_hold *hold = weir_world_hold(world, h);
         const struct weir_device *device = weir_world_device(world, hold->device);
         struct weir_err err = WEIR_ERR_INIT;
+        int r =
+            server->gpu.vacate(server->gpu.ctx, weir_world_string(world, device->uuid), pid, &err);
 
-        if (server->gpu.vacate(server->gpu.ctx, weir_world_string(world, device->uuid),
-                               attempt->pid, &err) < 0)
+        if (r < 0 && r != WEIR_E_NOT_FOUND) /* it may have ended before it was seen */
             weir_log_warn("gpu.vacate", "%s", err.text);
         h = hold->next_of_task;
     }
@@ -67,16 +67,14 @@ static void vacate(struct weir_server *server, uint32_t task, struct weir_server
 static int see_end(struct weir_server *server, uint32_t task,
                    const struct weir_cluster_facts *facts, struct weir_err *err)
 {
-    struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
-    struct weir_task *row;
+    struct weir_task *row = weir_edit_task(server->edit, task);
 
-    if (attempt != NULL)
-        vacate(server, task, attempt);
-    row = weir_edit_task(server->edit, task);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
+    vacate(server, task, facts->pid);
     row->ended = facts->end;
     row->exit_status = facts->exit_status;
+    row->ended_wall_ms = facts->ended_wall_ms;
     server->dirty = true;
     if (facts->detail[0] != '\0')
         weir_log_warn("attempt.failed", "task %u: %s", task, facts->detail);
@@ -97,6 +95,8 @@ int weir_server_see(struct weir_server *server, uint32_t task,
         return 0;
     if (facts->pid != 0)
         occupy(server, task, attempt, facts->pid);
+    if (row->state == WEIR_TASK_STOPPING && attempt->is_asked_to_stop != row->stop_cause)
+        weir_server_stop(server, task);
     if (row->state != WEIR_TASK_STARTING)
         return 0;
     server->dirty = true;
@@ -204,40 +204,143 @@ static int node_of(struct weir_server *server, struct weir_str name, uint32_t *r
     return r < 0 ? weir_error(err, r, "cannot take in node '%.*s'", WEIR_STR_ARG(name)) : 0;
 }
 
+struct cordon_of {
+    struct weir_server *server;
+    uint32_t kind; /* enum weir_subject */
+    struct weir_str name;
+    uint32_t phase; /* found: enum weir_node_phase */
+    uint32_t cause; /* string */
+};
+
+static int match_cordon(void *arg, const struct weir_cordon_record *record)
+{
+    struct cordon_of *of = arg;
+
+    if (record->subject_kind != of->kind || !weir_str_eq(record->name, of->name))
+        return 0;
+    of->phase = record->phase;
+    return weir_edit_string(of->server->edit, record->cause, &of->cause);
+}
+
+/* What was taken out of use by hand stays so when it comes back. READY if it was not. */
+static int find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
+                       struct cordon_of *ret, struct weir_err *err)
+{
+    *ret = (struct cordon_of){server, kind, name, WEIR_NODE_READY, WEIR_NONE};
+    return server->store.each_cordon(server->store.ctx, match_cordon, ret, err);
+}
+
+static int put_back_node(struct weir_server *server, uint32_t index, struct weir_str name,
+                         struct weir_err *err)
+{
+    struct cordon_of cordon;
+    struct weir_node *node;
+    int r = find_cordon(server, WEIR_SUBJECT_NODE, name, &cordon, err);
+
+    if (r < 0)
+        return r;
+    node = weir_edit_node(server->edit, index);
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a node");
+    node->phase = cordon.phase;
+    node->phase_cause = cordon.cause;
+    return 0;
+}
+
+/* The node of a device that is listed: made where it is new, in use again where it was gone. */
+static int take_in_node(struct weir_server *server, struct weir_str name, uint32_t *ret_node,
+                        struct weir_err *err)
+{
+    uint32_t n_before = weir_edit_view(server->edit)->tables[WEIR_TABLE_NODES].n_live;
+    int r = node_of(server, name, ret_node, err);
+
+    if (r < 0)
+        return r;
+    if (weir_edit_view(server->edit)->tables[WEIR_TABLE_NODES].n_live == n_before &&
+        weir_world_node(weir_edit_view(server->edit), *ret_node)->phase != WEIR_NODE_GONE)
+        return 0;
+    return put_back_node(server, *ret_node, name, err);
+}
+
+/* Everything the driver tells of a device. */
+static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
+                       struct weir_device *device, struct weir_err *err)
+{
+    struct cordon_of cordon;
+    int r = intern_device(server, seen, device, err);
+
+    if (r == 0)
+        r = find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
+    if (r < 0)
+        return r;
+    device->index = seen->index;
+    device->health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY;
+    device->cordoned = cordon.phase != WEIR_NODE_READY;
+    device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
+    return 0;
+}
+
+static int add_capacity(struct weir_server *server, uint32_t node_index, uint32_t gpu_class,
+                        struct weir_err *err)
+{
+    struct weir_node *node = weir_edit_node(server->edit, node_index);
+
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
+    node->capacity.of[WEIR_RES_GPU] += WEIR_MGPU_PER_GPU;
+    node->capacity.of[gpu_class] += WEIR_MGPU_PER_GPU;
+    server->dirty = true;
+    return 0;
+}
+
+static struct weir_str node_name_of(const struct weir_server *server, uint32_t node)
+{
+    const struct weir_world *state = weir_edit_view(server->edit);
+
+    return weir_world_string(state, weir_world_node(state, node)->name);
+}
+
 static int add_device(struct weir_server *server, const struct weir_key *key,
                       const struct weir_gpu_device *seen, struct weir_err *err)
 {
     struct weir_str name = seen->node.len > 0 ? seen->node : weir_str(server->node_name);
     struct weir_device like = {
         .parent = WEIR_NONE,
-        .index = seen->index,
         .kind = WEIR_DEVICE_WHOLE,
-        .health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY,
         .binder = WEIR_BINDER_OURS,
         .mig_profile = WEIR_NONE,
         .numa = WEIR_NONE,
         .nvlink = WEIR_NONE,
         .isolation = WEIR_ISOLATION_HARDWARE,
         .max_sharers = 1,
-        .memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes,
         .health_cause = WEIR_NONE,
     };
-    struct weir_node *node;
     uint32_t index;
-    int r = intern_device(server, seen, &like, err);
+    int r = fill_device(server, seen, &like, err);
 
     if (r == 0)
-        r = node_of(server, name, &like.node, err);
+        r = take_in_node(server, name, &like.node, err);
     if (r < 0)
         return r;
-    r = weir_edit_add_device(server->edit, key, &like, &index);
-    node = r == 0 ? weir_edit_node(server->edit, like.node) : NULL;
-    if (node == NULL)
+    if (weir_edit_add_device(server->edit, key, &like, &index) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
-    node->capacity.of[WEIR_RES_GPU] += WEIR_MGPU_PER_GPU;
-    node->capacity.of[like.gpu_class] += WEIR_MGPU_PER_GPU;
-    server->dirty = true;
-    return 0;
+    return add_capacity(server, like.node, like.gpu_class, err);
+}
+
+/* One that was known only as the holder of a running task (load.c), and is listed again. */
+static int put_back_device(struct weir_server *server, uint32_t index,
+                           const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    struct weir_device *device = weir_edit_device(server->edit, index);
+    uint32_t node;
+    int r;
+
+    if (device == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
+    r = fill_device(server, seen, device, err);
+    if (r == 0)
+        r = take_in_node(server, node_name_of(server, device->node), &node, err);
+    return r < 0 ? r : add_capacity(server, device->node, device->gpu_class, err);
 }
 
 static int set_health(struct weir_server *server, uint32_t index, enum weir_device_health health,
@@ -273,19 +376,14 @@ static int mark_missing(struct weir_server *server, const struct weir_bitset *se
     return r;
 }
 
-int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)
+static int take_in_devices(struct weir_server *server, const struct weir_gpu_device *devices,
+                           uint32_t n, struct weir_arena *arena, struct weir_err *err)
 {
-    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_gpu_device *devices;
     struct weir_bitset known;
-    uint32_t n;
-    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+    int r = 0;
 
-    if (r < 0)
-        return r;
-    if (weir_bitset_init(&known,
-                         weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows + n,
-                         &arena) < 0)
+    if (weir_bitset_init(
+            &known, weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows + n, arena) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         struct weir_key key;
@@ -295,6 +393,8 @@ int weir_server_observe_devices(struct weir_server *server, struct weir_err *err
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
+        else if (weir_world_device(weir_edit_view(server->edit), index)->memory_bytes == 0)
+            r = put_back_device(server, index, &devices[i], err);
         else
             r = set_health(server, index,
                            devices[i].is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY, err);
@@ -303,4 +403,43 @@ int weir_server_observe_devices(struct weir_server *server, struct weir_err *err
             weir_bitset_add(&known, index);
     }
     return r < 0 ? r : mark_missing(server, &known, err);
+}
+
+static int observe_devices(struct weir_server *server, bool *ret_is_half_made, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices;
+    uint32_t n;
+    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+
+    *ret_is_half_made = false;
+    if (r < 0)
+        return r;
+    r = take_in_devices(server, devices, n, &arena, err);
+    /* Too many names, or too long ones, are refused before anything is changed. */
+    *ret_is_half_made = r < 0 && r != WEIR_E_TOO_LARGE;
+    return r;
+}
+
+int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)
+{
+    bool is_half_made;
+
+    return observe_devices(server, &is_half_made, err);
+}
+
+void weir_server_look(struct weir_server *server, bool devices_too)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    bool is_half_made = false;
+    int r = weir_server_observe_attempts(server, true, &err);
+
+    if (r < 0) {
+        weir_log_warn("attempts.look", "%s", err.text);
+        is_half_made = r == WEIR_E_NO_MEMORY; /* else the notices could not be read */
+    } else if (devices_too && (r = observe_devices(server, &is_half_made, &err)) < 0) {
+        weir_log_warn("gpus.list", "%s", err.text);
+    }
+    if (is_half_made)
+        weir_server_fail(server, r, &err);
 }

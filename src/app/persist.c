@@ -53,11 +53,12 @@ static void put_grants(const struct weir_world *world, uint32_t task, bool keys_
     }
 }
 
-/* The version in which the task still holds what it holds, or held last. */
+/* The version that tells what the task holds, or, where it has ended, held last. One that waits
+ * again holds nothing, whatever it had. */
 static const struct weir_world *holding_version(const struct weir_world *before,
                                                 const struct weir_world *after, uint32_t task)
 {
-    if (weir_world_task(after, task)->first_hold == WEIR_NONE &&
+    if (weir_task_state_is_final(weir_world_task(after, task)->state) &&
         weir_table_is_live(&before->tables[WEIR_TABLE_TASKS], task))
         return before;
     return after;
@@ -67,6 +68,14 @@ static struct weir_str node_name(const struct weir_world *world, uint32_t node)
 {
     return node == WEIR_NONE ? WEIR_STR("")
                              : weir_world_string(world, weir_world_node(world, node)->name);
+}
+
+/* When a task that has ended did: as its shim saw it, where one did. */
+static int64_t ended_at(const struct weir_task *task, struct weir_now now)
+{
+    if (!weir_task_state_is_final(task->state))
+        return 0;
+    return task->ended_wall_ms > 0 ? task->ended_wall_ms : now.wall_ms;
 }
 
 static int persist_task(struct weir_server *server, const struct weir_world *before,
@@ -101,7 +110,7 @@ static int persist_task(struct weir_server *server, const struct weir_world *bef
         .grants = weir_buf_view(&grants),
         .started_wall_ms = task->started_wall_ms,
         .started_mono_ms = task->started_mono_ms,
-        .ended_wall_ms = weir_task_state_is_final(task->state) ? now.wall_ms : 0,
+        .ended_wall_ms = ended_at(task, now),
         .not_before_wall_ms = task->not_before_wall_ms,
     };
     r = weir_buf_check(&grants, "the devices of a task", err);
@@ -129,14 +138,15 @@ static void sum_up_end(const struct weir_task *task, bool *has_failed,
 
 /* What a workload's record takes from its tasks. */
 static void sum_up_tasks(const struct weir_world *before, const struct weir_world *after,
-                         const struct weir_workload *w, struct weir_workload_record *record,
-                         struct weir_buf *gpus)
+                         const struct weir_workload *w, struct weir_now now,
+                         struct weir_workload_record *record, struct weir_buf *gpus)
 {
+    bool has_ended = weir_task_state_is_final(record->state);
     bool has_failed = false;
 
     for (uint32_t t = w->first_task; t != WEIR_NONE;) {
         const struct weir_task *task = weir_world_task(after, t);
-        const struct weir_world *held = holding_version(before, after, t);
+        const struct weir_world *held = has_ended ? holding_version(before, after, t) : after;
 
         sum_up_end(task, &has_failed, record);
         if (task->attempt > record->attempt)
@@ -144,14 +154,40 @@ static void sum_up_tasks(const struct weir_world *before, const struct weir_worl
         if (task->started_wall_ms > 0 &&
             (record->started_wall_ms == 0 || task->started_wall_ms < record->started_wall_ms))
             record->started_wall_ms = task->started_wall_ms;
-        if (task->state == WEIR_TASK_QUEUED &&
-            task->not_before_wall_ms > record->not_before_wall_ms)
-            record->not_before_wall_ms = task->not_before_wall_ms;
+        if (ended_at(task, now) > record->ended_wall_ms)
+            record->ended_wall_ms = ended_at(task, now);
         put_grants(held, t, true, gpus);
-        if (record->node.len == 0)
+        if (record->node.len == 0 && (has_ended || weir_task_state_holds(task->state)))
             record->node = node_name(held, weir_world_task(held, t)->node);
         t = task->next_in_workload;
     }
+}
+
+/* Adds the keys of one stored "KEY:mgpu:bytes:slots,…" that are not there yet. */
+static int add_keys(void *arg, const struct weir_task_record *task)
+{
+    struct weir_buf *gpus = arg;
+    struct weir_str rest = task->grants;
+    struct weir_str grant;
+
+    while (rest.len > 0 && weir_str_split(&rest, ',', &grant)) {
+        ptrdiff_t colon = weir_str_find_char(grant, ':');
+        struct weir_str key = weir_str_sub(grant, 0, colon > 0 ? (size_t)colon : grant.len);
+
+        if (weir_str_find(weir_buf_view(gpus), key) >= 0)
+            continue;
+        weir_buf_puts(gpus, gpus->len > 0 ? "," : "");
+        weir_buf_str(gpus, key);
+    }
+    return 0;
+}
+
+/* Tasks of one workload end at different times: what each held last is in its record. */
+static int list_all_gpus(struct weir_server *server, uint64_t number, struct weir_buf *gpus,
+                         struct weir_err *err)
+{
+    weir_buf_reset(gpus);
+    return server->store.each_task(server->store.ctx, number, add_keys, gpus, err);
 }
 
 static int persist_workload(struct weir_server *server, const struct weir_world *before,
@@ -167,13 +203,16 @@ static int persist_workload(struct weir_server *server, const struct weir_world 
         .n_failures = w->n_failures,
         .not_before_wall_ms = w->not_before_wall_ms,
     };
-    int r;
+    int r = 0;
 
-    sum_up_tasks(before, after, w, &record, &gpus);
-    if (weir_task_state_is_final(record.state))
-        record.ended_wall_ms = now.wall_ms;
+    sum_up_tasks(before, after, w, now, &record, &gpus);
+    if (!weir_task_state_is_final(record.state))
+        record.ended_wall_ms = 0;
+    else if (w->n_tasks > 1)
+        r = list_all_gpus(server, w->number, &gpus, err);
     record.gpus = weir_buf_view(&gpus);
-    r = weir_buf_check(&gpus, "the devices of a workload", err);
+    if (r == 0)
+        r = weir_buf_check(&gpus, "the devices of a workload", err);
     if (r == 0)
         r = server->store.update_workload(server->store.ctx, &record, err);
     weir_buf_finish(&gpus);
@@ -309,11 +348,12 @@ static int write_due(struct weir_server *server, const struct due *due,
     size_t i = weir_bitset_next(&due->workloads, 0);
     int r = i < due->workloads.n_bits ? weir_server_begin(server, err) : 0;
 
+    for (size_t t = weir_bitset_next(&due->tasks, 0); r == 0 && t < due->tasks.n_bits;
+         t = weir_bitset_next(&due->tasks, t + 1))
+        r = persist_task(server, before, after, (uint32_t)t, now, err);
+    /* After their tasks, whose records they read. */
     for (; r == 0 && i < due->workloads.n_bits; i = weir_bitset_next(&due->workloads, i + 1))
         r = persist_workload(server, before, after, (uint32_t)i, now, err);
-    for (i = weir_bitset_next(&due->tasks, 0); r == 0 && i < due->tasks.n_bits;
-         i = weir_bitset_next(&due->tasks, i + 1))
-        r = persist_task(server, before, after, (uint32_t)i, now, err);
     return r;
 }
 

@@ -1,9 +1,11 @@
 /* reconcile.c — THE tick. Start reading weir here.
  *
- *   observe   what became of attempts and devices goes into the edit, beside what people asked for
- * since the last tick decide    core/decide.h says what is to be done: the only place where
- * anything is decided commit    all of it goes into the store in one transaction answer    whoever
- * asked hears that it is done act       starts, stops and signals, in the plan's order
+ * - observe: what became of attempts and devices goes into the edit, beside what people asked for
+ *   since the last tick;
+ * - decide: core/decide.h says what is to be done, the only place where anything is decided;
+ * - commit: all of it goes into the store in one transaction;
+ * - answer: whoever asked hears that it is done;
+ * - act: starts, stops and signals, in the plan's order.
  *
  * Between ticks nothing is remembered but what can be read back: a crash at any line below loses
  * nothing. Before the commit nobody was told and nothing was done; after it, load.c finds every
@@ -20,7 +22,10 @@
 #include "core/apply.h"
 #include "core/decide.h"
 
-enum { RETRY_AFTER_FAILURE_MS = 1000 };
+enum {
+    RETRY_AFTER_FAILURE_MS = 1000,
+    CLOCK_STEP_MS = 1000 /* the wall clock was set rather than slewed */
+};
 
 /* Everybody who waits for this tick hears how it ended. */
 static void answer(struct weir_server *server, int result, const struct weir_err *err)
@@ -44,7 +49,7 @@ static int give_up(struct weir_server *server, int result, struct weir_err *err)
     server->in_transaction = false;
     server->failed = 0;
     answer(server, result, err);
-    server->retry_wall_ms = server->clock.now(server->clock.ctx).wall_ms + RETRY_AFTER_FAILURE_MS;
+    server->retry_mono_ms = server->clock.now(server->clock.ctx).mono_ms + RETRY_AFTER_FAILURE_MS;
     server->dirty = true;
     if (weir_server_load(server, &reload) < 0)
         weir_log_error("state.reload", "%s", reload.text);
@@ -89,13 +94,15 @@ static int decide(struct weir_server *server, const struct weir_world *before, s
 }
 
 static void keep_plan(struct weir_server *server, const struct weir_world *before,
-                      const struct weir_world *after, const struct weir_plan *plan)
+                      const struct weir_world *after, const struct weir_plan *plan,
+                      struct weir_now now)
 {
     weir_world_unref(server->plan_world);
     weir_world_unref(server->world);
     server->plan_world = before;
     server->world = after;
     server->plan = *plan;
+    server->plan_now = now;
     server->plan_arena ^= 1;
 }
 
@@ -111,7 +118,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     server->dirty = false;
     server->n_ticks++;
     if (server->edit == NULL && weir_server_load(server, err) < 0) {
-        server->retry_wall_ms = now.wall_ms + RETRY_AFTER_FAILURE_MS;
+        server->retry_mono_ms = now.mono_ms + RETRY_AFTER_FAILURE_MS;
         return err->code;
     }
     if (r < 0) {
@@ -130,11 +137,11 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
         weir_world_unref(before);
         return give_up(server, r, err);
     }
-    server->retry_wall_ms = 0;
+    server->retry_mono_ms = 0;
     server->look_at_all = false;
     if (server->log != NULL)
         weir_decision_log_tick(server->log, before, &server->policy, now, server->seed, &plan);
-    keep_plan(server, before, after, &plan);
+    keep_plan(server, before, after, &plan, now);
     answer(server, 0, NULL);
     weir_server_act(server, before, &server->plan);
     r = weir_server_retire(server, &server->plan, err);
@@ -145,9 +152,39 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     return 0;
 }
 
+static bool was_clock_set(const struct weir_server *server, struct weir_now now)
+{
+    int64_t step =
+        (now.wall_ms - server->plan_now.wall_ms) - (now.mono_ms - server->plan_now.mono_ms);
+
+    return step >= CLOCK_STEP_MS || step <= -CLOCK_STEP_MS;
+}
+
 int64_t weir_server_wake(const struct weir_server *server)
 {
-    if (server->retry_wall_ms > 0)
-        return server->retry_wall_ms;
-    return server->plan.wake_wall_ms > 0 ? server->plan.wake_wall_ms : WEIR_TIME_NEVER;
+    struct weir_now now = server->clock.now(server->clock.ctx);
+
+    if (server->retry_mono_ms > now.mono_ms)
+        return now.wall_ms + (server->retry_mono_ms - now.mono_ms);
+    if (server->retry_mono_ms > 0)
+        return now.wall_ms;
+    if (server->plan.wake_wall_ms <= 0 || server->plan.wake_wall_ms == WEIR_TIME_NEVER)
+        return WEIR_TIME_NEVER;
+    return was_clock_set(server, now) ? now.wall_ms : server->plan.wake_wall_ms;
+}
+
+bool weir_server_may_tick(const struct weir_server *server)
+{
+    return server->dones.n > 0 ||
+           server->retry_mono_ms <= server->clock.now(server->clock.ctx).mono_ms;
+}
+
+void weir_server_end(struct weir_server *server)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (server->dirty && weir_server_tick(server, &err) < 0)
+        weir_log_error("tick.failed", "%s", err.text);
+    server->is_stopping = true;
+    answer(server, weir_error(&err, WEIR_E_UNAVAILABLE, "weir is stopping"), &err);
 }

@@ -27,8 +27,8 @@ struct weir_decision_log;
 /* The running attempt of a task, by the task's index. serial 0: none. */
 struct weir_server_attempt {
     struct weir_cluster_ref ref;
-    uint32_t pid;          /* of the command, once seen */
-    uint32_t is_occupying; /* the simulated devices were told */
+    uint32_t is_asked_to_stop; /* enum weir_cause it was last asked for; 0: not yet */
+    uint32_t is_occupying;     /* the simulated devices were told */
 };
 
 struct weir_server_done {
@@ -58,6 +58,7 @@ struct weir_server {
     const struct weir_world *world;      /* newest sealed version */
     const struct weir_world *plan_world; /* what `plan` was decided on */
     struct weir_plan plan;
+    struct weir_now plan_now;         /* when it was decided */
     struct weir_arena plan_arenas[2]; /* of the plan, and of the one before */
     uint32_t plan_arena;
     struct attempts weir_vec(struct weir_server_attempt) attempts;
@@ -71,7 +72,8 @@ struct weir_server {
     struct dones weir_vec(struct weir_server_done) dones;
     bool look_at_all; /* the next tick looks at every attempt, not only at those that gave notice */
     bool dirty;       /* something may have changed: a tick is due */
-    int64_t retry_wall_ms; /* after a failed commit: not before; 0: none */
+    bool is_stopping; /* no more requests */
+    int64_t retry_mono_ms; /* after a failed commit: not before; 0: none */
     uint64_t n_ticks;
     uint64_t n_failed_ticks;
 };
@@ -88,15 +90,23 @@ int weir_server_first_run(struct weir_server *server, struct weir_err *err);
 /* One tick: observe, decide, commit, answer, act. An error says that nothing was done (the askers
  * were told). */
 int weir_server_tick(struct weir_server *server, struct weir_err *err);
-/* When to tick even if nothing happens, as wall ms. */
+/* When to tick even if nothing happens, as wall ms: now, where the wall clock was set since what
+ * the last plan waits for was reckoned by it. */
 int64_t weir_server_wake(const struct weir_server *server);
+/* False while a tick that is due must wait, because the last one failed. */
+bool weir_server_may_tick(const struct weir_server *server);
+/* The last tick: what was asked until now is done and answered, or refused; what is asked from now
+ * on is refused. */
+void weir_server_end(struct weir_server *server);
 
 /* ---- transaction.c ---- */
 /* Opens the tick's transaction if it is not open. Fails if it has failed before. */
 int weir_server_begin(struct weir_server *server, struct weir_err *err);
 /* The transaction cannot be committed any more. Returns result. */
 int weir_server_fail(struct weir_server *server, int result, const struct weir_err *err);
-int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome);
+/* Whoever asked is answered when the tick has ended. A failure fails the transaction. */
+int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome,
+                         struct weir_err *err);
 int weir_server_event(struct weir_server *server, struct weir_str actor, const char *kind,
                       struct weir_str subject, struct weir_str cause, struct weir_str before,
                       struct weir_str after, struct weir_err *err);
@@ -106,6 +116,9 @@ int weir_server_event(struct weir_server *server, struct weir_str actor, const c
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
 /* Reads the devices; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
+/* Both, for the devices where asked; logs what fails, and fails the transaction where that left
+ * half of it in the edit. */
+void weir_server_look(struct weir_server *server, bool devices_too);
 /* Takes over what was seen of a task's attempt. */
 int weir_server_see(struct weir_server *server, uint32_t task,
                     const struct weir_cluster_facts *facts, struct weir_err *err);
@@ -124,6 +137,9 @@ int weir_server_assign_attempts(struct weir_server *server, const struct weir_pl
 enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload);
 
 /* ---- act.c ---- */
+/* Asks a task that is STOPPING to leave; to be tried again while its attempt is not asked to stop.
+ */
+void weir_server_stop(struct weir_server *server, uint32_t task);
 void weir_server_act(struct weir_server *server, const struct weir_world *before,
                      const struct weir_plan *plan);
 /* Ended workloads leave the world, settled attempts their slots. */

@@ -4,7 +4,7 @@ int weir_server_fail(struct weir_server *server, int result, const struct weir_e
 {
     if (server->failed == 0) {
         server->failed = result;
-        if (err != NULL)
+        if (err != NULL && err->code != 0)
             server->failure = *err;
         else
             weir_error(&server->failure, result, "the change could not be made");
@@ -32,12 +32,17 @@ int weir_server_begin(struct weir_server *server, struct weir_err *err)
     return 0;
 }
 
-int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome)
+int weir_server_add_done(struct weir_server *server, struct weir_done done, uint64_t outcome,
+                         struct weir_err *err)
 {
     struct weir_server_done entry = {done, outcome};
 
     server->dirty = true;
-    return weir_vec_push(&server->dones, entry);
+    if (weir_vec_push(&server->dones, entry) < 0)
+        return weir_server_fail(server,
+                                weir_error(err, WEIR_E_NO_MEMORY, "no memory for another request"),
+                                err);
+    return 0;
 }
 
 int weir_server_event(struct weir_server *server, struct weir_str actor, const char *kind,

@@ -22,10 +22,12 @@
 #include "edge/sqlite/store.h"
 #include "fmt/yaml.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -51,6 +53,7 @@ struct up {
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
+    bool confines; /* each job has a cgroup of its own */
     struct weir_api *api;
     struct weir_server server;
     struct weir_service service;
@@ -60,13 +63,13 @@ struct up {
     uv_poll_t notes;
     uv_poll_t *launcher;
     int launcher_fd;
+    bool is_launcher_failing; /* and that was said */
     uv_timer_t wake;
     uv_timer_t look;
     uv_signal_t on_term;
     uv_signal_t on_int;
     int64_t devices_mono_ms; /* when they were last read */
     int64_t prune_mono_ms;
-    bool stopping;
 };
 
 static struct weir_now read_clock(void *ctx)
@@ -87,8 +90,9 @@ static void tick(struct up *up)
     int64_t now_ms = weir_clock_wall_ms();
     int64_t wake_ms;
 
-    if (up->stopping || !up->server.dirty ||
-        (up->server.retry_wall_ms > now_ms && up->server.dones.n == 0))
+    if (up->server.is_stopping)
+        return;
+    if (!up->server.dirty || !weir_server_may_tick(&up->server))
         goto schedule;
     if (weir_server_tick(&up->server, &err) < 0)
         weir_log_error("tick.failed", "%s", err.text);
@@ -129,17 +133,31 @@ static void on_notes(uv_poll_t *poll, int status, int events)
         up->server.dirty = true; /* the tick reads them */
 }
 
-static void on_launcher(uv_poll_t *poll, int status, int events)
+static void note_launcher(struct up *up, int result, const char *why)
 {
-    struct up *up = poll->data;
-    struct weir_err err = WEIR_ERR_INIT;
+    if (result < 0 && !up->is_launcher_failing)
+        weir_log_error("launcher", "no job starts: %s; tried again every second", why);
+    if (result == 0 && up->is_launcher_failing)
+        weir_log_info("launcher", "jobs start again");
+    up->is_launcher_failing = result < 0;
+}
 
-    (void)status;
-    (void)events;
-    if (weir_local_service(up->local, &err) < 0)
-        weir_log_error("launcher", "%s", err.text);
+static void service_launcher(struct up *up)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int r = weir_local_service(up->local, &err);
+
+    if (r < 0)
+        note_launcher(up, r, err.text);
     up->server.dirty = true; /* refusals are noticed by the tick */
     watch_launcher(up);
+}
+
+static void on_launcher(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    service_launcher(poll->data);
 }
 
 static void free_handle(uv_handle_t *handle)
@@ -157,15 +175,18 @@ static void watch_launcher(struct up *up)
         uv_close((uv_handle_t *)up->launcher, free_handle);
         up->launcher = NULL;
     }
+    if (fd < 0)
+        return;
     if (up->launcher == NULL) {
         up->launcher = weir_mem_alloc_array(1, sizeof(*up->launcher));
         if (up->launcher == NULL || uv_poll_init(&up->loop, up->launcher, fd) < 0) {
             up->launcher = weir_mem_free(up->launcher);
-            weir_log_error("launcher", "cannot watch the launcher");
+            note_launcher(up, WEIR_E_NO_MEMORY, "it cannot be watched");
             return;
         }
         up->launcher->data = up;
         up->launcher_fd = fd;
+        note_launcher(up, 0, NULL);
     }
     uv_poll_start(up->launcher, events, on_launcher);
 }
@@ -213,15 +234,15 @@ static void on_look(uv_timer_t *timer)
     struct up *up = timer->data;
     struct weir_now now = read_clock(NULL);
     struct weir_err err = WEIR_ERR_INIT;
+    bool devices_too = now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS;
 
+    if (up->launcher == NULL)
+        service_launcher(up);
     if (up->server.edit == NULL) {
         up->server.dirty = true; /* the tick tries to load again */
-    } else if (weir_server_observe_attempts(&up->server, true, &err) < 0) {
-        weir_log_warn("attempts.look", "%s", err.text);
-    } else if (now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS) {
-        up->devices_mono_ms = now.mono_ms;
-        if (weir_server_observe_devices(&up->server, &err) < 0)
-            weir_log_warn("gpus.list", "%s", err.text);
+    } else {
+        weir_server_look(&up->server, devices_too);
+        up->devices_mono_ms = devices_too ? now.mono_ms : up->devices_mono_ms;
     }
     if (weir_server_wake(&up->server) <= now.wall_ms)
         up->server.dirty = true;
@@ -245,9 +266,10 @@ static void on_signal(uv_signal_t *handle, int number)
     struct up *up = handle->data;
 
     (void)number;
-    if (up->stopping)
+    if (up->server.is_stopping)
         return;
-    up->stopping = true;
+    weir_server_end(&up->server);
+    uv_timer_stop(&up->wake);
     weir_log_info("stop", "jobs go on; `weir up` on the same directory takes them over");
     weir_api_shutdown(up->api, SHUTDOWN_GRACE_MS, on_api_closed, up);
 }
@@ -294,6 +316,8 @@ static int open_store(struct up *up, struct weir_err *err)
     char path[PATH_BYTES];
 
     snprintf(path, sizeof(path), "%s/weir.db", up->data_dir);
+    if (chmod(path, 0600) < 0 && errno != ENOENT)
+        return weir_error_errno(err, errno, "make '%s' private", path);
     return weir_sqlite_open(path, &up->sqlite, &up->server.store, err);
 }
 
@@ -334,6 +358,7 @@ static int open_jobs(struct up *up, struct weir_err *err)
     if (r == 0)
         r = up->server.store.each_workload(up->server.store.ctx, &live, false, note_serials,
                                            &serials, err);
+    up->confines = cgroup[0] != '\0';
     config.serial_floor = serials.floor;
     return r < 0 ? r : weir_local_open(&config, &up->local, &up->server.cluster, err);
 }
@@ -463,6 +488,7 @@ static int is_demo(void *arg, const struct weir_workload_record *workload)
     return workload->is_demo != 0;
 }
 
+/* One document after the other: what a small fleet cannot run is left out. */
 static int apply_demo(struct up *up, struct weir_arena *arena, struct weir_err *err)
 {
     struct weir_str text =
@@ -474,18 +500,16 @@ static int apply_demo(struct up *up, struct weir_arena *arena, struct weir_err *
                                .role = WEIR_ROLE_ADMIN};
     struct weir_yaml_stream stream;
     struct weir_apply_result *results;
-    const struct weir_tree **docs;
     int r = weir_yaml_read(text, text.len, arena, &stream, err);
 
-    if (r < 0)
-        return r;
-    docs = weir_arena_new_n(arena, const struct weir_tree *, stream.n_documents + 1);
-    if (docs == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the demo");
-    for (size_t i = 0; i < stream.n_documents; i++)
-        docs[i] = stream.documents[i].root;
-    return up->service.apply(up->service.ctx, &actor, docs, (uint32_t)stream.n_documents, false,
-                             arena, &results, (struct weir_done){on_demo, NULL}, err);
+    for (size_t i = 0; r == 0 && i < stream.n_documents; i++) {
+        const struct weir_tree *doc = stream.documents[i].root;
+
+        if (up->service.apply(up->service.ctx, &actor, &doc, 1, false, arena, &results,
+                              (struct weir_done){on_demo, NULL}, err) < 0)
+            weir_log_info("demo", "left out: %s", err->text);
+    }
+    return r;
 }
 
 /* Once there is nothing of an earlier demo alive. */
@@ -532,6 +556,15 @@ static void close_all(struct up *up)
         close(up->lock_fd);
 }
 
+static void say_confinement(const struct up *up)
+{
+    if (!up->confines)
+        weir_log_info("cgroup", "%s",
+                      strcmp(up->options->cgroup, "off") == 0
+                          ? "jobs are not confined: memory limits are not enforced"
+                          : "no cgroup v2 that weir may use: memory limits are not enforced");
+}
+
 int weir_up(const struct weir_up_options *options, struct weir_err *err)
 {
     static struct up up; /* large, and one of a kind */
@@ -541,10 +574,12 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     set_defaults(&up.server);
     up.server.changed_arg = &up;
     signal(SIGPIPE, SIG_IGN);
+    umask(0077); /* what weir keeps is nobody else's business; jobs have their own */
     uv_loop_init(&up.loop);
     r = open_all(&up, err);
     if (r == 0) {
         submit_demo(&up);
+        say_confinement(&up);
         printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
                up.data_dir);
         fflush(stdout);

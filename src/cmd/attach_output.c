@@ -35,8 +35,8 @@ struct weir_attach_member *weir_attach_output_member(struct weir_attach_output *
 
     if (member >= MEMBERS_MAX)
         return NULL;
-    weir_buf_init(&fresh.streams[0].line, 2 * WEIR_ATTACH_LINE_MAX);
-    weir_buf_init(&fresh.streams[1].line, 2 * WEIR_ATTACH_LINE_MAX);
+    weir_buf_init(&fresh.streams[0].line, (size_t)2 * WEIR_ATTACH_LINE_MAX);
+    weir_buf_init(&fresh.streams[1].line, (size_t)2 * WEIR_ATTACH_LINE_MAX);
     while (output->members.n <= member)
         if (weir_vec_push(&output->members, fresh) < 0)
             return NULL;
@@ -72,7 +72,7 @@ int weir_attach_output_start(struct weir_attach_output *output, uint32_t member,
 static int put_line(struct weir_attach_output *output, uint32_t member, unsigned stream,
                     struct weir_str line, struct weir_err *err)
 {
-    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(3 * WEIR_ATTACH_LINE_MAX);
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT((size_t)3 * WEIR_ATTACH_LINE_MAX);
 
     weir_buf_printf(&text, "[%u] ", member);
     weir_buf_str(&text, line);

@@ -55,7 +55,7 @@ static int read_head(struct weir_frames *frames, struct weir_str *input, struct 
 
 /* 1: the frame is whole, or a piece of it is worth handing on. */
 static int read_content(struct weir_frames *frames, struct weir_str *input,
-                        struct weir_frame *ret_frame, struct weir_err *err)
+                        struct weir_frame_piece *ret_frame, struct weir_err *err)
 {
     struct weir_str taken = take(input, frames->left);
     bool is_output = frames->head[0] <= WEIR_FRAME_STDERR;
@@ -63,7 +63,7 @@ static int read_content(struct weir_frames *frames, struct weir_str *input,
     frames->left -= (uint32_t)taken.len;
     if (frames->left == 0)
         frames->n_head = 0;
-    *ret_frame = (struct weir_frame){frames->head[0], big_endian(frames->head + 4), taken};
+    *ret_frame = (struct weir_frame_piece){frames->head[0], big_endian(frames->head + 4), taken};
     if (is_output)
         return taken.len > 0 ? 1 : 0;
     weir_buf_str(&frames->held, taken);
@@ -74,10 +74,10 @@ static int read_content(struct weir_frames *frames, struct weir_str *input,
 }
 
 int weir_frames_next(struct weir_frames *frames, struct weir_str *input,
-                     struct weir_frame *ret_frame, struct weir_err *err)
+                     struct weir_frame_piece *ret_frame, struct weir_err *err)
 {
     for (;;) {
-        struct weir_frame frame;
+        struct weir_frame_piece frame;
         int result = 1;
 
         if (frames->n_head < WEIR_FRAME_HEAD_BYTES) {

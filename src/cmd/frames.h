@@ -5,23 +5,14 @@
 
 #include "base/buf.h"
 #include "base/str.h"
+#include "edge/api/attach.h"
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct weir_err;
 
-enum weir_frame_kind {
-    WEIR_FRAME_STDOUT = 1,
-    WEIR_FRAME_STDERR = 2,
-    WEIR_FRAME_STATE = 3,
-    WEIR_FRAME_END = 4,
-    WEIR_FRAME_ATTEMPT = 5,
-    WEIR_FRAME_NOTHING = 6,
-    WEIR_FRAME_GAP = 7,
-};
-
-enum { WEIR_FRAME_HEAD_BYTES = 12, WEIR_FRAME_JSON_MAX = 16 * 1024 * 1024 };
+enum { WEIR_FRAME_JSON_MAX = 16 * 1024 * 1024 };
 
 struct weir_frames {
     unsigned char head[WEIR_FRAME_HEAD_BYTES];
@@ -30,7 +21,7 @@ struct weir_frames {
     struct weir_buf held;
 };
 
-struct weir_frame {
+struct weir_frame_piece {
     uint8_t kind;
     uint32_t member;
     struct weir_str data; /* valid until the next call */
@@ -44,6 +35,6 @@ void weir_frames_reset(struct weir_frames *frames);
  * there; kinds that are not known are passed over. 0: input is used up. WEIR_E_INVALID: no such
  * stream. */
 int weir_frames_next(struct weir_frames *frames, struct weir_str *input,
-                     struct weir_frame *ret_frame, struct weir_err *err);
+                     struct weir_frame_piece *ret_frame, struct weir_err *err);
 
 #endif

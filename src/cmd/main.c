@@ -96,7 +96,7 @@ void weir_command_complain(const struct weir_err *err, const char *file)
 
 static int unknown_command(const char *name)
 {
-    struct weir_str names[COMMANDS_MAX];
+    struct weir_str names[COMMANDS_MAX] = {{NULL, 0}};
     struct weir_err err = WEIR_ERR_INIT;
     char shown[WEIR_STR_SHOW_MAX];
     size_t n = 0;

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { WHEN_BYTES_MAX = 64 };
+
 static const struct weir_option options[] = {
     {.name = "data",
      .kind = WEIR_OPTION_DIR,
@@ -27,19 +29,30 @@ static const struct weir_option options[] = {
 
 static void print_text(const struct weir_replay_summary *summary)
 {
-    char when[64] = "";
-    struct weir_buf text = WEIR_BUF_INIT(64);
+    const struct weir_decision_damage *damage = &summary->damage;
+    struct weir_buf when = WEIR_BUF_INIT(WHEN_BYTES_MAX);
 
     printf("%llu decisions repeated, %llu differ\n", (unsigned long long)summary->n_ticks,
            (unsigned long long)summary->n_differing);
-    if (summary->n_differing == 0)
-        return;
-    weir_time_format(summary->differing_now.wall_ms, &text);
-    snprintf(when, sizeof(when), "%s", weir_buf_cstr(&text));
-    weir_buf_finish(&text);
-    printf("the first is decision %llu of run %llu, made at %s\n",
-           (unsigned long long)summary->differing_seq, (unsigned long long)summary->differing_run,
-           when);
+    if (summary->n_differing > 0) {
+        weir_time_format(summary->differing_now.wall_ms, &when);
+        printf("the first is decision %llu of run %llu, made at %s\n",
+               (unsigned long long)summary->differing_seq,
+               (unsigned long long)summary->differing_run, weir_buf_cstr(&when));
+    }
+    if (damage->n_foreign + damage->n_corrupt > 0)
+        printf("left out: %u files of another build, %u damaged ones (%s)\n", damage->n_foreign,
+               damage->n_corrupt, damage->first.text);
+    weir_buf_finish(&when);
+}
+
+static void print_json(const struct weir_replay_summary *summary)
+{
+    printf("{\"ticks\": %llu, \"differ\": %llu, \"gaps\": %llu, \"foreign\": %u, \"corrupt\": "
+           "%u, \"torn\": %u}\n",
+           (unsigned long long)summary->n_ticks, (unsigned long long)summary->n_differing,
+           (unsigned long long)summary->n_gaps, summary->damage.n_foreign,
+           summary->damage.n_corrupt, summary->damage.n_torn);
 }
 
 static int run(const struct weir_args *args, struct weir_err *err)
@@ -47,12 +60,12 @@ static int run(const struct weir_args *args, struct weir_err *err)
     const char *data = weir_args_text(args, "data");
     const char *output = weir_args_text(args, "output");
     char chosen[WEIR_DATADIR_PATH_MAX];
-    struct weir_replay_summary summary;
+    struct weir_replay_summary summary = {0};
     int r = 0;
 
     if (data == NULL)
         data = getenv("WEIR_DATA");
-    if (data == NULL) {
+    if (data == NULL || data[0] == '\0') {
         r = weir_datadir_default(chosen, sizeof(chosen), err);
         data = chosen;
     }
@@ -61,12 +74,12 @@ static int run(const struct weir_args *args, struct weir_err *err)
     if (r < 0)
         return r;
     if (output != NULL && strcmp(output, "json") == 0)
-        printf("{\"ticks\": %llu, \"differ\": %llu, \"gaps\": %llu}\n",
-               (unsigned long long)summary.n_ticks, (unsigned long long)summary.n_differing,
-               (unsigned long long)summary.n_gaps);
+        print_json(&summary);
     else
         print_text(&summary);
-    return summary.n_differing == 0 ? WEIR_EXIT_FINE : WEIR_EXIT_NO;
+    if (summary.n_differing > 0)
+        return WEIR_EXIT_NO;
+    return summary.damage.n_corrupt > 0 ? WEIR_EXIT_UNKNOWN : WEIR_EXIT_FINE;
 }
 
 static const struct weir_example examples[] = {

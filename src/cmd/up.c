@@ -24,7 +24,8 @@ static const struct weir_option options[] = {
     {.name = "listen",
      .kind = WEIR_OPTION_TEXT,
      .argument = "ADDR:PORT",
-     .help = "where the API listens beside its socket in DIR; port 0 is any free one",
+     .help = "where the API listens beside its socket in DIR; port 0 is any free one; "
+             "else " WEIR_UP_LISTEN_DEFAULT,
      .example = WEIR_UP_LISTEN_DEFAULT},
     {.name = "host",
      .kind = WEIR_OPTION_TEXT,
@@ -42,7 +43,7 @@ static const struct weir_option options[] = {
      .kind = WEIR_OPTION_CHOICE,
      .argument = "LEVEL",
      .choices = "error|warn|info|debug",
-     .help = "how much it says on stderr",
+     .help = "how much it says on stderr, else info",
      .example = "warn"},
 };
 
@@ -58,9 +59,10 @@ static void set_log_level(const char *name)
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     const char *cgroup = weir_args_text(args, "cgroup");
-    const char *data = weir_args_text(args, "data");
+    const char *given = weir_args_text(args, "data");
+    const char *data = given != NULL ? given : getenv("WEIR_DATA");
     struct weir_up_options up = {
-        .data_dir = data != NULL ? data : getenv("WEIR_DATA"),
+        .data_dir = data != NULL && data[0] != '\0' ? data : NULL,
         .listen = weir_args_text(args, "listen"),
         .host = weir_args_text(args, "host"),
         .simulate = weir_args_text(args, "simulate"),

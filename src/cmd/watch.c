@@ -55,7 +55,7 @@ static void put_line(const struct weir_tree *event, struct weir_buf *line)
 static int print_event(const struct watch *watch, struct weir_str data, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    weir_cleanup_buf struct weir_buf line = WEIR_BUF_INIT(2 * EVENT_BYTES_MAX);
+    weir_cleanup_buf struct weir_buf line = WEIR_BUF_INIT((size_t)2 * EVENT_BYTES_MAX);
     struct weir_json_options options = {.allow_duplicates = true};
     struct weir_tree *event = NULL;
     int result = weir_json_read(data, &options, &arena, &event, err);

@@ -17,12 +17,13 @@ static int start(const struct weir_plan *plan, const struct weir_action *action,
 static int stop(const struct weir_action *action, struct weir_edit *edit)
 {
     const struct weir_task *task = weir_world_task(weir_edit_view(edit), action->task);
+    bool was_stopping = task->state == WEIR_TASK_STOPPING;
     struct weir_task *row;
     int r;
 
     if (task->state == WEIR_TASK_QUEUED)
         return weir_edit_task_state(edit, action->task, (enum weir_task_state)action->state);
-    if (task->state != WEIR_TASK_STOPPING) {
+    if (!was_stopping) {
         r = weir_edit_task_state(edit, action->task, WEIR_TASK_STOPPING);
         if (r < 0)
             return r;
@@ -31,7 +32,9 @@ static int stop(const struct weir_action *action, struct weir_edit *edit)
     if (row == NULL)
         return WEIR_E_NO_MEMORY;
     row->stop_cause = action->cause;
-    row->for_whom = action->for_whom;
+    /* Its room stays promised, whatever it is stopped for meanwhile. */
+    if (!was_stopping || action->for_whom != WEIR_NONE)
+        row->for_whom = action->for_whom;
     return 0;
 }
 

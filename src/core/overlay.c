@@ -131,6 +131,17 @@ void weir_overlay_take_back(struct weir_overlay *o)
     o->freed++;
 }
 
+int weir_overlay_give_back(struct weir_overlay *o, uint32_t step)
+{
+    struct weir_overlay_step back = o->steps[step];
+
+    back.sign = -back.sign;
+    if (take_step(o, back) < 0)
+        return WEIR_E_NO_MEMORY;
+    o->freed++;
+    return 0;
+}
+
 int weir_overlay_leave(struct weir_overlay *o, uint32_t running, enum weir_running_state state)
 {
     uint32_t old = o->running[running].state;

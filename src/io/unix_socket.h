@@ -25,8 +25,8 @@ int weir_unix_listen(const char *path, mode_t mode, struct weir_unix_listener *r
 /* Removes the socket, if it is still the one that was made, and closes all. */
 void weir_unix_listener_finish(struct weir_unix_listener *listener);
 
-/* Connects, blocking, for timeout_ms at most (0: for ever). Returns the descriptor (>= 0), or a negative code:
- * WEIR_E_UNAVAILABLE if nobody listens there, WEIR_E_NOT_FOUND, WEIR_E_TIMEOUT… */
+/* Connects, blocking, for timeout_ms at most (0: for ever). Returns the descriptor (>= 0), or a
+ * negative code: WEIR_E_UNAVAILABLE if nobody listens there, WEIR_E_NOT_FOUND, WEIR_E_TIMEOUT… */
 int weir_unix_connect(const char *path, uint32_t timeout_ms, struct weir_err *err);
 
 #endif

@@ -50,7 +50,7 @@ const char *weir_level_name(enum weir_reason_level level)
 
 _Static_assert(sizeof(struct weir_action) == 56, "no padding");
 _Static_assert(sizeof(struct weir_grant) == 32, "no padding");
-_Static_assert(sizeof(struct weir_verdict) == 40, "no padding");
+_Static_assert(sizeof(struct weir_verdict) == 48, "no padding");
 _Static_assert(sizeof(struct weir_reason) == 56, "no padding");
 _Static_assert(sizeof(struct weir_holder) == 24, "no padding");
 _Static_assert(sizeof(struct weir_intent) == 128, "no padding");

@@ -136,9 +136,10 @@ struct weir_holder {
 /* What would let it start. */
 enum weir_unblock_kind {
     WEIR_UNBLOCK_NONE,
-    WEIR_UNBLOCK_WAIT_FOR,     /* the end of workload `subject` */
+    WEIR_UNBLOCK_WAIT_FOR,     /* the end of workload `subject`, and of `n_more` before it */
     WEIR_UNBLOCK_RAISE_LIMIT,  /* of queue `subject` to `amount` of `resource` */
-    WEIR_UNBLOCK_UNCORDON,     /* node or device `subject` */
+    WEIR_UNBLOCK_UNCORDON,     /* node or device `subject`, `n_more` others, and `n_ends` of
+                                  workloads besides */
     WEIR_UNBLOCK_ADD_CAPACITY, /* `amount` more of `resource` */
     WEIR_UNBLOCK_WAIT_UNTIL,   /* wall ms in `amount` */
     WEIR_UNBLOCK_RELEASE,      /* let go of the hold on it */
@@ -156,6 +157,8 @@ struct weir_verdict {
     uint32_t unblock_subject;
     uint32_t unblock_resource;
     int64_t unblock_amount;
+    uint32_t unblock_n_more;
+    uint32_t unblock_n_ends;
 };
 
 struct weir_plan {

@@ -280,11 +280,11 @@ struct weir_workload {
     uint32_t first_role;
     uint32_t first_task;
     uint32_t n_tasks;
-    uint32_t n_waiting;   /* of these: kept by world_edit */
-    uint32_t n_running;   /* starting, running or stopping: kept by world_edit */
-    uint32_t n_done;      /* ended for good: kept by world_edit */
-    uint32_t held;        /* 1: not to be started (by its owner, by a hard budget) */
-    uint32_t cancelled;   /* 1: asked to end */
+    uint32_t n_waiting;         /* of these: kept by world_edit */
+    uint32_t n_running;         /* starting, running or stopping: kept by world_edit */
+    uint32_t n_done;            /* ended for good: kept by world_edit */
+    uint32_t held;              /* 1: not to be started (by its owner, by a hard budget) */
+    uint32_t cancelled;         /* 1: asked to end */
     uint32_t checkpoint_signal; /* before it is evicted; 0: none */
     uint32_t reserved;
     uint32_t n_failures;  /* attempts of the gang that failed by their own fault */
@@ -355,12 +355,14 @@ struct weir_task {
     uint32_t n_failures; /* attempts that failed by their own fault (arrays count per task) */
     uint32_t cause;      /* enum weir_cause (plan.h): why it is in its state */
     uint32_t for_whom;   /* workload its room is being made for, or WEIR_NONE: not known, or
-                            removed; meaningful while stop_cause is PREEMPTED or RECLAIMED */
+                            removed; meaningful while stopping */
     uint32_t reserved;
     int64_t started_wall_ms;
     int64_t started_mono_ms;
+    int64_t ended_wall_ms; /* when the last attempt was over, as its shim saw it; 0: not known */
     int64_t checkpoint_mono_ms; /* last known checkpoint; 0: none */
-    int64_t not_before_wall_ms; /* back-off after a failure; 0: none */
+    int64_t not_before_wall_ms; /* back-off after a failure; 0: none. Further ahead than a back-off
+                                   can be long, it is none either (core/heal/fate.h) */
 };
 
 /* ---- signals, intents, prices
@@ -527,6 +529,10 @@ struct weir_str weir_world_string(const struct weir_world *world, uint32_t strin
 /* Cells of a span; 0 for WEIR_NONE. */
 uint32_t weir_world_span_len(const struct weir_world *world, uint32_t span);
 uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint32_t i);
+
+/* The longest run of one task in the queue: the least of its own limit and those above it;
+ * INT64_MAX: none. */
+int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
 uint32_t weir_world_n_resources(const struct weir_world *world);
 uint32_t weir_table_row_bytes(enum weir_table_id id);

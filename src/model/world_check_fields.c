@@ -282,6 +282,7 @@ static const struct field task_fields[] = {
     FIELD_RESERVED(weir_task, reserved),
     FIELD(weir_task, started_wall_ms, RULE_MS, 0),
     FIELD(weir_task, started_mono_ms, RULE_MS, 0),
+    FIELD(weir_task, ended_wall_ms, RULE_MS, 0),
     FIELD(weir_task, checkpoint_mono_ms, RULE_MS, 0),
     FIELD(weir_task, not_before_wall_ms, RULE_MS, 0),
 };

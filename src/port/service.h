@@ -17,6 +17,7 @@
 
 struct weir_arena;
 struct weir_err;
+struct weir_service_eta;
 
 enum weir_actor_role { WEIR_ROLE_READ, WEIR_ROLE_SUBMIT, WEIR_ROLE_ADMIN };
 
@@ -26,6 +27,14 @@ struct weir_actor {
     uint32_t gid;
     enum weir_actor_role role;
 };
+
+/* A user owns what this user submitted: the same name, and where weir knows accounts the same one.
+ * A weir that is not root runs the jobs of all tokens under its own uid. */
+static inline bool weir_actor_owns(const struct weir_actor *actor, struct weir_str owner,
+                                   uint32_t uid)
+{
+    return actor->uid == uid && weir_str_eq(actor->user, owner);
+}
 
 struct weir_service_counters {
     uint64_t n_ticks;
@@ -57,9 +66,14 @@ struct weir_service {
     const struct weir_world *(*plan_world)(void *ctx);
     const struct weir_store *(*store)(void *ctx);
     const struct weir_cluster *(*cluster)(void *ctx);
-    /* Expected start from simulation. WEIR_E_NOT_FOUND if it does not wait. */
-    int (*eta)(void *ctx, uint64_t number, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
-               struct weir_err *err);
+    /* Expected start of a workload, from simulation, which may take long: begin takes what it needs
+     * from the loop's thread (WEIR_E_NOT_FOUND if the workload does not wait), run may be called
+     * once from any thread, also when the service is gone, and end frees it. */
+    int (*eta_begin)(void *ctx, uint64_t number, struct weir_service_eta **ret_eta,
+                     struct weir_err *err);
+    int (*eta_run)(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
+                   struct weir_err *err);
+    void (*eta_end)(struct weir_service_eta *eta);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);
     struct weir_service_counters (*counters)(void *ctx); /* since the start */
@@ -78,7 +92,8 @@ struct weir_service {
                         struct weir_done done, struct weir_err *err);
     int (*cancel)(void *ctx, const struct weir_actor *actor, uint64_t number, struct weir_done done,
                   struct weir_err *err);
-    /* To every running task. */
+    /* To every running task. WEIR_E_UNAVAILABLE: there was none. Other errors: the first of a task
+     * that could not be told; the others were. */
     int (*signal)(void *ctx, const struct weir_actor *actor, uint64_t number, int signal_number,
                   struct weir_err *err);
     /* phase: READY, CORDONED, DRAINING. */

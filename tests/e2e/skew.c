@@ -1,4 +1,5 @@
-/* Preloaded into a server by the tests: moves the wall clock by as many seconds as $SKEW_FILE says, and no other clock. */
+/* Preloaded into a server by the tests: moves the wall clock by as many seconds as $SKEW_FILE says,
+ * and no other clock. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -33,7 +34,8 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t id, struct ti
     return r;
 }
 
-__attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict tv, void *restrict zone)
+__attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict tv,
+                                                        void *restrict zone)
 {
     struct timespec ts;
     int r = clock_gettime(CLOCK_REALTIME, &ts);

@@ -4,12 +4,14 @@ The job of these tests writes one line per start into a file, takes a lock per G
 from its number: so a job run twice, lost, or given somebody else's GPU shows."""
 import collections
 import os
+import signal
 import subprocess
 import threading
 import time
 
 import weirlib
-from weirlib import ENDED, Skip, processes_of, wait_for
+from api import ask
+from weirlib import ENDED, Skip, children_of, freeze, processes_of, wait_for
 
 JOB = r'''
 printf '%s %s\n' "$WEIR_JOB_ID" "${WEIR_ARRAY_INDEX:-0}" >> "$TEST_DIR/starts"
@@ -93,6 +95,50 @@ def test_jobs_go_on_without_the_server(t):
     check_all(t, server, numbers)
 
 
+def launcher_of(server):
+    return wait_for('the launcher', lambda: children_of(server.process.pid, 'weir-launcher'))[0]
+
+
+def test_the_launcher_dies_with_requests(t):
+    """What it had not begun begins once, in the next launcher; what was cancelled meanwhile does not; what ran goes on."""
+    server = t.serve('--simulate', '4xH100')
+    running = server.submit(*job_args(t, server, 2))
+    server.wait_state(running, 'running')
+    launcher = launcher_of(server)
+    freeze(launcher)
+    sent = [server.submit(*job_args(t, server, 0.1)) for _ in range(2)]
+    cancelled = server.submit(*job_args(t, server, 0.1))
+    for number in (*sent, cancelled):
+        server.wait_state(number, 'starting')
+    server.cli('cancel', cancelled)
+    server.wait_state(cancelled, 'stopping')
+    os.kill(launcher, signal.SIGKILL)
+    assert server.wait_ended(cancelled)['state'] == 'cancelled'
+    for number in sent:
+        assert server.wait_ended(number)['exit_status'] == int(number) % 7
+    assert server.wait_ended(running)['exit_status'] == int(running) % 7
+    with open(os.path.join(t.dir, 'starts'), encoding='utf-8') as file:
+        starts = sorted(line.split()[0] for line in file)
+    assert starts == sorted([running, *sent]), starts
+    wait_for('the GPUs to be free', lambda: all(not gpu['holders'] for gpu in server.gpus()))
+    assert launcher_of(server) != launcher
+
+
+def test_the_launcher_cannot_be_started_again(t):
+    """It is tried until it works, and said once."""
+    server = t.serve()
+    launcher = launcher_of(server)
+    away = server.data + '.away'
+    os.rename(server.data, away)
+    os.kill(launcher, signal.SIGKILL)
+    wait_for('it to be said', lambda: 'no job starts' in server.tail())
+    time.sleep(2.5)  # for two more tries
+    assert server.tail().count('no job starts') == 1, server.tail()
+    os.rename(away, server.data)
+    server.cli('run', '--', 'true')
+    assert server.tail().count('jobs start again') == 1, server.tail()
+
+
 def test_a_full_disk(t):
     """Nothing accepted is lost; what cannot be accepted is refused with a reason; it goes on when there is space again."""
     if os.geteuid() != 0:
@@ -104,11 +150,10 @@ def test_a_full_disk(t):
     server = t.serve(data=os.path.join(disk, 'data'))
     numbers = [server.submit(*job_args(t, server, 0.3)) for _ in range(20)]
     filler = os.path.join(disk, 'filler')
-    with open(filler, 'wb') as file:
+    with open(filler, 'wb', buffering=0) as file:
         try:
             while True:
                 file.write(b'x' * 65536)
-                file.flush()
         except OSError:
             pass
     refused = 0
@@ -139,11 +184,10 @@ def test_a_full_disk_empties_while_up(t):
     server = t.serve(data=os.path.join(disk, 'data'))
     numbers = [server.submit(*job_args(t, server, 1)) for _ in range(12)]
     filler = os.path.join(disk, 'filler')
-    with open(filler, 'wb') as file:
+    with open(filler, 'wb', buffering=0) as file:
         try:
             while True:
                 file.write(b'x' * 65536)
-                file.flush()
         except OSError:
             pass
     time.sleep(2.5)  # jobs end while there is no room to write it down
@@ -175,8 +219,8 @@ def test_a_read_only_folder(t):
     assert set(numbers) <= set(server.jobs())
 
 
-def test_the_clock_jumps(t):
-    """An hour forwards and back: nothing is stopped early or twice, and durations stay right."""
+def skewed(t):
+    """A server whose wall clock can be set, and the function that sets it: seconds off the right time."""
     skew = os.path.join(weirlib.BUILD, 'tests/e2e/libskew.so')
     if not os.path.exists(skew):
         raise Skip('libskew.so was not built')
@@ -188,7 +232,27 @@ def test_the_clock_jumps(t):
         os.rename(offset + '.new', offset)
 
     jump(0)
-    server = t.serve(env={'LD_PRELOAD': skew, 'SKEW_FILE': offset})
+    return t.serve(env={'LD_PRELOAD': skew, 'SKEW_FILE': offset}), jump
+
+
+def test_a_back_off_outlives_neither_a_clock_set_back_nor_that_and_a_restart(t):
+    """Two seconds of back-off stay about two seconds, also when the clock goes back by an hour meanwhile."""
+    server, jump = skewed(t)
+    for seconds, is_restarted in ((-3600, False), (-7200, True)):
+        number = server.submit('--retries', '1', '--backoff', '2s', '--', 'sh', '-c', 'exit 3', env={'LD_PRELOAD': ''})
+        wait_for('the first failure', lambda: server.job(number)['attempt'] == 1 and server.job(number)['state'] == 'queued')
+        if is_restarted:
+            server.kill()
+        jump(seconds)
+        if is_restarted:
+            server.start()
+        job = server.wait_ended(number, seconds=20)
+        assert job['attempt'] == 2, job
+
+
+def test_the_clock_jumps(t):
+    """An hour forwards and back: nothing is stopped early or twice, and durations stay right."""
+    server, jump = skewed(t)
     plain = {'LD_PRELOAD': ''}
     limited = server.submit('--time', '30m', *job_args(t, server, 3), env=plain)
     numbers = [limited]
@@ -225,6 +289,43 @@ def test_ten_thousand_queued(t):
     assert sum(job['state'] == 'queued' for job in jobs.values()) == n + 1
     server.cli('cancel', holder[0])
     wait_for('the first hundred to end', lambda: sum(job['state'] == 'succeeded' for job in server.jobs().values()) >= 100, 60, every=0.5)
+
+
+def test_memory_of_a_large_apply(t):
+    """It grows with the documents and the jobs that are queued, not with their product."""
+    server = t.serve('--simulate', '16xH100')
+    server.wait_state(server.submit('--gpus', '16', '--', 'sleep', '1000'), 'running')
+    one = 'apiVersion: weir.dev/v1\nkind: Workload\nspec: {command: ["true"]}\n'
+    for _ in range(2):
+        status, _, answer = ask(server, 'POST', '/v1/apply', '---\n'.join([one] * 4000), {'Content-Type': 'application/yaml'})
+        assert status == 200, answer
+    with open(f'/proc/{server.process.pid}/status', encoding='utf-8') as file:
+        peak = next(int(line.split()[1]) for line in file if line.startswith('VmHWM'))
+    assert peak < 200 * 1024, f'{peak // 1024} MiB at its highest, for 8,000 queued jobs of one line each'
+
+
+def test_the_models_of_accepted_jobs_have_gone(t):
+    """What was accepted is there whatever became of the fleet: it waits, and says for what; what runs is taken over."""
+    server = t.serve('--simulate', '2xH100')
+    server.cli('apply', '-f', '-', stdin=None,
+               input=b'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: q}\nspec: {limit: {gpu/h100: 1}}\n')
+    runs = server.submit('--gpus', '2', '--gpu-model', 'H100', '--', 'sh', '-c', 'sleep 2; exit 4')
+    waits = server.submit('--gpu-model', 'H100', '--', 'true')
+    server.wait_state(runs, 'running')
+    server.kill()
+    server.args = ['--simulate', '2xL40S']
+    server.start()
+    assert server.wait_ended(runs)['exit_status'] == 4
+    assert server.wait_ended(server.submit('--', 'true'))['state'] == 'succeeded'
+    assert server.job(waits)['state'] == 'queued'
+    said = server.cli('explain', waits).stdout.decode()
+    assert 'h100' in said, said
+    refused = server.cli('run', '--detach', '--gpu-model', 'H100', '--', 'true', check=1).stderr.decode()
+    assert "no GPU here is a 'H100'" in refused and 'there are: l40s' in refused and 'h100-' not in refused, refused
+    server.stop()
+    server.args = ['--simulate', '2xH100']
+    server.start()
+    assert server.wait_ended(waits)['state'] == 'succeeded'
 
 
 def test_two_servers_on_one_folder(t):

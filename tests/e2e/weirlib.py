@@ -13,12 +13,19 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.error
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('WEIR_BUILD', os.path.join(ROOT, 'build'))
 WEIR = os.path.join(BUILD, 'weir')
 SEED = int(os.environ.get('WEIR_SEED', '1'))
 FULL = os.environ.get('WEIR_FULL') == '1'
+
+
+# Whoever started this in the background had these ignored, and so would the commands be.
+for _number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(_number, signal.SIG_DFL)
 
 
 class Skip(Exception):
@@ -38,7 +45,7 @@ def wait_for(what, condition, seconds=30.0, every=0.02):
 
 
 class Server:
-    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None, log=None):
+    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None, log=None, demo=False):
         self.data = data
         self.log_path = log or data + '.log'
         self.args = list(args)
@@ -47,6 +54,7 @@ class Server:
             self.env.pop(name, None)
         self.env.update(env or {})
         self.uid = uid
+        self.demo = demo
         self.process = None
         self.ready_line = ''
         self.start()
@@ -55,7 +63,7 @@ class Server:
         self.log = open(self.log_path, 'ab')
         demote = (lambda: (os.setgroups([]), os.setgid(self.uid), os.setuid(self.uid))) if self.uid else None
         self.process = subprocess.Popen(
-            [WEIR, 'up', '--no-demo', '--data', self.data, '--listen', '127.0.0.1:0', *self.args, *extra],
+            [WEIR, 'up', *([] if self.demo else ['--no-demo']), '--data', self.data, '--listen', '127.0.0.1:0', *self.args, *extra],
             stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=self.env, preexec_fn=demote)
         self.ready_line = ''
         while expect_ready and not self.ready_line.startswith('ready'):
@@ -103,6 +111,16 @@ class Server:
             raise AssertionError(f'weir {" ".join(map(str, args))}: exit {done.returncode}, expected {check}\n'
                                  f'{done.stdout.decode(errors="replace")[-1500:]}{done.stderr.decode(errors="replace")[-1500:]}')
         return done
+
+    def post(self, path, body):
+        """Status and JSON of a POST over TCP."""
+        request = urllib.request.Request(self.url() + path, json.dumps(body).encode(), {
+            'Content-Type': 'application/json', 'Authorization': 'Bearer ' + self.token()})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
 
     def submit(self, *args, **kwargs):
         return self.cli('run', '--detach', *args, **kwargs).stdout.decode().strip()
@@ -153,6 +171,38 @@ def processes_of(data):
         if b'WEIR_ATTEMPT=' in env and f'TEST_DATA={data}'.encode() in env and state != b'Z':
             found.append(int(name))
     return found
+
+
+def stat_of(pid):
+    """State and parent of a process; None when it is gone."""
+    try:
+        with open(f'/proc/{pid}/stat', 'rb') as file:
+            fields = file.read().rsplit(b') ', 1)[1].split()
+    except OSError:
+        return None
+    return fields[0].decode(), int(fields[1])
+
+
+def children_of(pid, name=None):
+    """Pids of its children, zombies too; those with this name only."""
+    found = []
+    for entry in os.listdir('/proc'):
+        stat = stat_of(entry) if entry.isdigit() else None
+        if stat is None or stat[1] != pid:
+            continue
+        try:
+            with open(f'/proc/{entry}/comm', encoding='utf-8', errors='replace') as file:
+                if name is None or file.read().strip() == name:
+                    found.append(int(entry))
+        except OSError:
+            continue
+    return found
+
+
+def freeze(pid):
+    """SIGSTOP, and waits until it stands still."""
+    os.kill(pid, signal.SIGSTOP)
+    wait_for(f'{pid} to stand still', lambda: stat_of(pid)[0] == 'T')
 
 
 class Test:

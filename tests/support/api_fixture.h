@@ -63,7 +63,8 @@ struct api_fixture {
     uint32_t n_outputs;
     uint32_t n_reads; /* of outputs */
     int64_t eta_p50;  /* 0: not found */
-    int64_t eta_p90;
+    int64_t eta_p90;  /* 0: the simulation fails */
+    uint32_t eta_takes_ms;
     /* The next write is refused at once, or fails when it is due. */
     int refuse;
     int fail;

@@ -40,10 +40,10 @@ SUITES = {"build": ["unit", "fault", "fuzz", "scenario", "e2e"], "build-asan": [
 TIMEOUT_FACTOR = 2
 
 SELF_TESTS = ["tools/check-layers", "tools/check-size", "tools/check-core-symbols", "tools/check-analyze",
-              "tools/dev/results.py"]
+              "tools/dev/results.py", "tools/dev/check.py"]
 # Places on somebody's machine. /home/user is the one that examples may use.
 MACHINE_PATH = re.compile(
-    rf"(?<![\w.~}}$-])(?:/(?:work|root|Users/\w+|home/(?!user\b)\w+)/[\w.]|{re.escape(str(ROOT))}\b)"
+    rf"(?<![\w.~}}$-])(?:/(?:work/|root/\.|Users/\w+/|home/(?!user\b)\w+/)[\w.]|{re.escape(str(ROOT))}\b)"
 )
 
 
@@ -307,7 +307,23 @@ def choose(names, known):
     return with_needs(wanted, known), chosen
 
 
+def self_test():
+    """The parts that nothing else would miss: which paths are of one machine, and where a failed build is shown from."""
+    bad = ["at /work/x/y", '"/home/jane/src"', "cd /root/.cache", "(/Users/jane/x)", f"in {ROOT}/build"]
+    good = ["../work/x", "/home/user/x", "src/work/a.c", "touch /root/no", "$HOME/work/x", "https://x.org/home/a/b"]
+    for line in bad:
+        assert MACHINE_PATH.search(line), line
+    for line in good:
+        assert not MACHINE_PATH.search(line), line
+    assert first_failure("Compiler: YES\nx.build:1:0: ERROR: bad\nFAILED: y") == "x.build:1:0: ERROR: bad\nFAILED: y"
+    assert first_failure("[1/2] cc a\nFAILED: b.o\nb.c:1: error") == "FAILED: b.o\nb.c:1: error"
+    assert first_failure("cannot start") == "cannot start"
+    return 0
+
+
 def main(arguments):
+    if arguments == ["--self-test"]:
+        return self_test()
     options = [word for word in arguments if word.startswith("-")]
     names = [word for word in arguments if not word.startswith("-")]
     unknown = set(options) - {"--full", "--list"}

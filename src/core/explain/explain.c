@@ -122,8 +122,9 @@ static int explain_evicting(struct weir_explainer *x, const struct weir_candidat
         return WEIR_E_NO_MEMORY;
     verdict.reason = chain.root;
     verdict.blocking = chain.blocking;
-    verdict.unblock_subject = weir_holders_first(x);
+    verdict.unblock_subject = weir_holders_last(x);
     if (verdict.unblock_subject != WEIR_NONE) {
+        verdict.unblock_n_more = x->n_holdings - 1;
         verdict.unblock = WEIR_UNBLOCK_WAIT_FOR;
         verdict.unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
     }
@@ -160,6 +161,7 @@ static int explain_want(struct weir_explainer *x, const struct weir_candidate *c
         verdict.unblock_subject = c->workload;
         verdict.unblock_resource = WEIR_NONE;
         verdict.unblock_amount = 0;
+        verdict.unblock_n_more = 0;
     }
     return add_verdict(x, c, verdict);
 }

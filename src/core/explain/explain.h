@@ -9,10 +9,12 @@
  *   - DEVICES: likewise for the devices of nodes in service; absent for work without.
  * Code NONE means passed. The verdict's `blocking` is the first that is not, outermost first.
  *
- * What the unblock says is true in this sense: done again and again, as long as the workload waits,
+ * What the unblock says is true in this sense: once it has come to pass, with all that it counts
+ * as "more", what was in the way is not; and done again and again, as long as the workload waits,
  * it lets it start. Where waiting is enough (on the fleet as it is, empty, it would fit), it names
- * a workload to wait for. Else, if it would fit with nothing cordoned, a node or device to
- * uncordon. Else capacity. */
+ * the last of the workloads that have to end, and says how many more have to before. Else, if it
+ * would fit with nothing cordoned, a node or device to uncordon, and how many more of these and how
+ * many ends it takes besides. Else capacity. */
 #ifndef WEIR_CORE_EXPLAIN_EXPLAIN_H
 #define WEIR_CORE_EXPLAIN_EXPLAIN_H
 

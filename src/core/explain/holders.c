@@ -176,6 +176,21 @@ uint32_t weir_holders_first(const struct weir_explainer *x)
     return first != NULL ? first->workload : WEIR_NONE;
 }
 
+uint32_t weir_holders_last(const struct weir_explainer *x)
+{
+    const struct weir_holding *last = NULL;
+
+    for (uint32_t i = 0; i < x->n_holdings; i++) {
+        const struct weir_holding *h = &x->holdings[i];
+
+        if (last == NULL || h->last_end_wall_ms > last->last_end_wall_ms ||
+            (h->last_end_wall_ms == last->last_end_wall_ms &&
+             weir_key_cmp(key_of(x, h->workload), key_of(x, last->workload)) > 0))
+            last = h;
+    }
+    return last != NULL ? last->workload : WEIR_NONE;
+}
+
 static bool is_larger(const struct weir_explainer *x, const struct weir_holding *a,
                       const struct weir_holding *b)
 {

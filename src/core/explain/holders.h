@@ -26,6 +26,11 @@ struct weir_explainer {
     uint32_t n_holdings;
     uint32_t cap_holdings;
     uint32_t *holding_of; /* by workload row: index + 1 */
+    /* For ends.h alone: all holders, in order of their ends. */
+    struct weir_holding *ends;
+    uint32_t n_ends;
+    uint32_t n_steps_before_ends;
+    uint32_t *place_in_ends; /* by workload row: index + 1; NULL: not listed yet */
 };
 
 /* Whom to look for. */
@@ -40,8 +45,9 @@ struct weir_holder_query {
 int weir_explainer_init(struct weir_explainer *x, struct weir_line *line);
 /* Lists them in x->holdings: what runs, what was started, what room is promised to. */
 int weir_holders_find(struct weir_explainer *x, const struct weir_holder_query *query);
-/* The one that lets go first, or WEIR_NONE: workload row. */
+/* Of x->holdings the one that lets go first, or last; or WEIR_NONE: workload row. */
 uint32_t weir_holders_first(const struct weir_explainer *x);
+uint32_t weir_holders_last(const struct weir_explainer *x);
 /* The largest of them into the draft, for this reason. */
 int weir_holders_write(struct weir_explainer *x, struct weir_reason *reason);
 

@@ -262,7 +262,7 @@ int weir_explain_want(struct weir_explainer *x, struct weir_want *want)
         return WEIR_E_NO_MEMORY;
     verdict.reason = chain.root;
     verdict.blocking = chain.blocking != WEIR_NONE ? chain.blocking : chain.root;
-    if ((over.queue != WEIR_NONE ? weir_unblock_limit(x, want, &over, &verdict)
+    if ((over.queue != WEIR_NONE ? weir_unblock_limit(x, &set, &over, &verdict)
                                  : weir_unblock_places(x, &set, &survey, &verdict)) < 0)
         return WEIR_E_NO_MEMORY;
     want->verdict = verdict;

@@ -1,7 +1,9 @@
 #include "core/explain/unblock.h"
 
+#include "base/bitset.h"
 #include "base/err.h"
 #include "base/units.h"
+#include "core/explain/ends.h"
 #include "core/explain/whatif.h"
 
 /* ---- the survey ---- */
@@ -94,27 +96,41 @@ int weir_survey(struct weir_explainer *x, struct weir_set *set, const struct wei
 
 /* ---- ways out ---- */
 
-static void wait_for(struct weir_verdict *verdict, uint32_t workload)
+static void wait_for(struct weir_verdict *verdict, uint32_t workload, uint32_t n_more)
 {
     if (workload == WEIR_NONE)
         return;
     verdict->unblock = WEIR_UNBLOCK_WAIT_FOR;
     verdict->unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
     verdict->unblock_subject = workload;
+    verdict->unblock_n_more = n_more;
 }
 
-int weir_unblock_limit(struct weir_explainer *x, const struct weir_want *want,
+/* The ends after which the query fits, if there are any. */
+static int wait_for_ends(struct weir_explainer *x, const struct weir_ends_query *query,
+                         struct weir_verdict *verdict)
+{
+    struct weir_overlay_mark mark = weir_overlay_mark(x->overlay);
+    struct weir_ends ends;
+    int r = weir_ends_find(x, query, &ends);
+
+    weir_overlay_rollback(x->overlay, mark);
+    if (r == 1)
+        wait_for(verdict, ends.last, ends.n_more);
+    return r < 0 ? r : 0;
+}
+
+int weir_unblock_limit(struct weir_explainer *x, struct weir_set *set,
                        const struct weir_quota_over *over, struct weir_verdict *verdict)
 {
-    struct weir_holder_query query = {.resource = over->resource,
-                                      .node = WEIR_NONE,
-                                      .queue = over->queue};
-    int64_t ask = want->amounts.of[over->resource];
+    struct weir_ends_query query = {.set = set, .limits = true, .places = true};
+    int64_t ask = set->amounts.of[over->resource];
 
-    if (ask <= over->limit) {
-        if (weir_holders_find(x, &query) < 0)
+    for (int attempt = 0;
+         attempt < 2 && ask <= over->limit && verdict->unblock == WEIR_UNBLOCK_NONE; attempt++) {
+        if (wait_for_ends(x, &query, verdict) < 0)
             return WEIR_E_NO_MEMORY;
-        wait_for(verdict, weir_holders_first(x));
+        query.places = false; /* first the limit, then see */
     }
     if (verdict->unblock != WEIR_UNBLOCK_NONE)
         return 0;
@@ -126,68 +142,108 @@ int weir_unblock_limit(struct weir_explainer *x, const struct weir_want *want,
     return 0;
 }
 
-/* Whoever holds what the nearest node lacks; of a set, what any of its tasks could use; or else
- * whoever holds anything at all. */
-static int unblock_by_waiting(struct weir_explainer *x, const struct weir_set *set,
-                              const struct weir_survey *survey, struct weir_verdict *verdict)
+/* Where all of it would fit as things are, it only came too late in this decision, and nobody's end
+ * is needed: then whoever holds anything, and lets go first. */
+static int unblock_by_waiting(struct weir_explainer *x, struct weir_set *set,
+                              struct weir_verdict *verdict)
 {
-    bool lacks_devices =
-        survey->request->shape->n_devices > 0 &&
-        (survey->resource == WEIR_NONE || weir_overlay_is_gpu(x->overlay, survey->resource));
-    struct weir_holder_query query = {
-        .request = lacks_devices ? survey->request : NULL,
-        .resource = survey->resource,
-        .node = set->n_members == 1 ? survey->node : WEIR_NONE,
-        .queue = WEIR_NONE,
-    };
+    const struct weir_ends_query query = {.set = set, .places = true};
+    const struct weir_holder_query all = {.resource = WEIR_NONE,
+                                          .node = WEIR_NONE,
+                                          .queue = WEIR_NONE};
 
-    for (int attempt = 0; attempt < 2 && verdict->unblock == WEIR_UNBLOCK_NONE; attempt++) {
-        if (weir_holders_find(x, &query) < 0)
-            return WEIR_E_NO_MEMORY;
-        wait_for(verdict, weir_holders_first(x));
-        query = (struct weir_holder_query){.resource = WEIR_NONE,
-                                           .node = WEIR_NONE,
-                                           .queue = WEIR_NONE};
-    }
+    if (wait_for_ends(x, &query, verdict) < 0)
+        return WEIR_E_NO_MEMORY;
+    if (verdict->unblock != WEIR_UNBLOCK_NONE)
+        return 0;
+    if (weir_holders_find(x, &all) < 0)
+        return WEIR_E_NO_MEMORY;
+    wait_for(verdict, weir_holders_first(x), 0);
     return 0;
+}
+
+static void swap(uint32_t *a, uint32_t *b)
+{
+    uint32_t old = *a;
+
+    *a = *b;
+    *b = old;
+}
+
+/* What is out of service in one becomes so in the other. Positions are the same in both. */
+static void swap_service(struct weir_overlay *a, struct weir_overlay *b)
+{
+    for (uint32_t i = 0; i < a->n_nodes; i++)
+        swap(&a->nodes[i].out, &b->nodes[i].out);
+    for (uint32_t i = 0; i < a->n_devices; i++)
+        swap(&a->devices[i].out, &b->devices[i].out);
 }
 
 static void uncordon(struct weir_verdict *verdict, uint32_t kind, uint32_t subject)
 {
+    if (verdict->unblock != WEIR_UNBLOCK_NONE) {
+        verdict->unblock_n_more++;
+        return;
+    }
     verdict->unblock = WEIR_UNBLOCK_UNCORDON;
     verdict->unblock_subject_kind = kind;
     verdict->unblock_subject = subject;
 }
 
-/* The first cordoned node that could serve the request, or the first cordoned device of a node in
- * service. */
-static void unblock_by_uncordoning(struct weir_explainer *x, const struct weir_request *request,
-                                   struct weir_verdict *verdict)
+/* The set is placed in x->overlay, where nothing is cordoned: every cordon of `real` that is in its
+ * way, once. */
+static int uncordon_spots(const struct weir_explainer *x, const struct weir_overlay *real,
+                          const struct weir_set *set, struct weir_verdict *verdict)
 {
-    const struct weir_overlay *overlay = x->overlay;
-    const struct weir_overlay *fleet = &x->fleets[WEIR_WHAT_IF_UNCORDONED];
+    struct weir_bitset seen; /* nodes, then devices */
 
-    for (uint32_t node = 0; node < overlay->n_nodes; node++) {
-        const struct weir_overlay_node *n = &overlay->nodes[node];
-        struct weir_fit could;
+    if (weir_bitset_init(&seen, real->n_nodes + real->n_devices, x->tick->arena) < 0)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < set->n_members; i++) {
+        const struct weir_spot *spot = &set->members[i].spot;
+        const struct weir_overlay_node *node = &real->nodes[spot->node];
 
-        weir_filter_node(fleet, WEIR_IN_BOTH, node, request, &could);
-        if (could.code != WEIR_REASON_NONE)
-            continue;
-        if (n->out == WEIR_REASON_NODE_CORDONED) {
-            uncordon(verdict, WEIR_SUBJECT_NODE, n->index);
-            return;
-        }
-        for (uint32_t i = 0; i < n->n_devices; i++) {
-            const struct weir_overlay_device *device = &overlay->devices[n->first_device + i];
+        if (node->out == WEIR_REASON_NODE_CORDONED && !weir_bitset_has(&seen, spot->node))
+            uncordon(verdict, WEIR_SUBJECT_NODE, node->index);
+        weir_bitset_add(&seen, spot->node);
+        for (uint32_t g = 0; g < spot->n_grants; g++) {
+            uint32_t row = x->overlay->grants[spot->first_grant + g].device;
+            uint32_t position = real->position_of_device[row];
 
-            if (device->out == WEIR_REASON_DEVICE_CORDONED &&
-                weir_filter_kind(device, request) == WEIR_REASON_NONE) {
-                uncordon(verdict, WEIR_SUBJECT_DEVICE, device->row);
-                return;
-            }
+            if (real->devices[position].out == WEIR_REASON_DEVICE_CORDONED &&
+                !weir_bitset_has(&seen, real->n_nodes + position))
+                uncordon(verdict, WEIR_SUBJECT_DEVICE, row);
+            weir_bitset_add(&seen, real->n_nodes + position);
         }
     }
+    return 0;
+}
+
+/* With nothing cordoned, but all that is held: where it would go then, and after whose ends. */
+static int unblock_by_uncordoning(struct weir_explainer *x, struct weir_set *set,
+                                  struct weir_verdict *verdict)
+{
+    const struct weir_ends_query query = {.set = set, .places = true};
+    struct weir_overlay *fleet = weir_what_if_fleet(x, WEIR_WHAT_IF_UNCORDONED);
+    struct weir_overlay_mark mark = weir_overlay_mark(x->overlay);
+    struct weir_ends ends;
+    int r;
+
+    if (fleet == NULL)
+        return WEIR_E_NO_MEMORY;
+    swap_service(x->overlay, fleet);
+    r = weir_ends_find(x, &query, &ends);
+    if (r == 1 && uncordon_spots(x, fleet, set, verdict) < 0)
+        r = WEIR_E_NO_MEMORY;
+    weir_overlay_rollback(x->overlay, mark);
+    swap_service(x->overlay, fleet);
+    if (r != 1)
+        return r;
+    if (verdict->unblock == WEIR_UNBLOCK_NONE)
+        wait_for(verdict, ends.last, ends.n_more);
+    else if (ends.last != WEIR_NONE)
+        verdict->unblock_n_ends = ends.n_more + 1;
+    return 0;
 }
 
 static void unblock_by_capacity(const struct weir_set *set, struct weir_verdict *verdict)
@@ -199,16 +255,14 @@ static void unblock_by_capacity(const struct weir_set *set, struct weir_verdict 
     verdict->unblock_amount = set->amounts.of[resource];
 }
 
-int weir_unblock_places(struct weir_explainer *x, const struct weir_set *set,
+int weir_unblock_places(struct weir_explainer *x, struct weir_set *set,
                         const struct weir_survey *survey, struct weir_verdict *verdict)
 {
     switch ((enum weir_way)survey->way) {
     case WEIR_WAY_WAIT:
-        return unblock_by_waiting(x, set, survey, verdict);
+        return unblock_by_waiting(x, set, verdict);
     case WEIR_WAY_UNCORDON:
-        for (uint32_t i = 0; i < set->n_members && verdict->unblock == WEIR_UNBLOCK_NONE; i++)
-            unblock_by_uncordoning(x, &set->members[i].request, verdict);
-        return 0;
+        return unblock_by_uncordoning(x, set, verdict);
     case WEIR_WAY_CAPACITY:
         unblock_by_capacity(set, verdict);
         return 0;

@@ -31,9 +31,9 @@ int weir_survey(struct weir_explainer *x, struct weir_set *set, const struct wei
                 struct weir_survey *ret_survey);
 
 /* Fill in the unblock of the verdict. */
-int weir_unblock_limit(struct weir_explainer *x, const struct weir_want *want,
+int weir_unblock_limit(struct weir_explainer *x, struct weir_set *set,
                        const struct weir_quota_over *over, struct weir_verdict *verdict);
-int weir_unblock_places(struct weir_explainer *x, const struct weir_set *set,
+int weir_unblock_places(struct weir_explainer *x, struct weir_set *set,
                         const struct weir_survey *survey, struct weir_verdict *verdict);
 
 #endif

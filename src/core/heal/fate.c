@@ -18,12 +18,19 @@ static bool is_worth_a_retry(const struct weir_world *world, const struct weir_w
     return false;
 }
 
+/* Supervisors tell an exit before the request to leave from one after it: STOPPED is what obeyed,
+ * EXITED had ended by itself when the request came, and its success holds. A failure in that moment
+ * does not: it may well follow from the stop of others of the gang, so it counts as leaving. */
 static struct weir_fate fate_after_stop(const struct weir_task *task,
                                         const struct weir_workload *job)
 {
+    bool is_cancelled = task->stop_cause == WEIR_CAUSE_CANCELLED || job->cancelled;
+
+    if (task->ended == WEIR_END_EXITED && task->exit_status == 0 && !is_cancelled)
+        return (struct weir_fate){WEIR_FATE_SUCCEEDED, WEIR_CAUSE_EXITED, false};
     if (task->stop_cause == WEIR_CAUSE_RUN_LIMIT)
         return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_RUN_LIMIT, false};
-    if (task->stop_cause == WEIR_CAUSE_CANCELLED || job->cancelled)
+    if (is_cancelled)
         return (struct weir_fate){WEIR_FATE_CANCELLED, WEIR_CAUSE_CANCELLED, false};
     return (struct weir_fate){WEIR_FATE_LEFT, task->stop_cause, false};
 }
@@ -71,34 +78,39 @@ struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_
     return fate_of_failure(world, job, WEIR_CAUSE_EXITED, status);
 }
 
+static int64_t backoff_of(const struct weir_policy *policy, const struct weir_workload *job,
+                          uint32_t n_failures)
+{
+    int64_t backoff = job->backoff_ms > 0 ? job->backoff_ms : policy->backoff_ms;
+
+    for (uint32_t i = 0; i < n_failures && backoff < policy->backoff_max_ms; i++)
+        backoff = weir_units_mul(backoff, 2);
+    return backoff < policy->backoff_max_ms ? backoff : policy->backoff_max_ms;
+}
+
 int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_workload *job,
                           uint32_t n_failures)
 {
-    int64_t backoff = job->backoff_ms > 0 ? job->backoff_ms : tick->policy->backoff_ms;
-
-    for (uint32_t i = 0; i < n_failures && backoff < tick->policy->backoff_max_ms; i++)
-        backoff = weir_units_mul(backoff, 2);
-    if (backoff > tick->policy->backoff_max_ms)
-        backoff = tick->policy->backoff_max_ms;
-    return tick->now.wall_ms + backoff;
+    return tick->now.wall_ms + backoff_of(tick->policy, job, n_failures);
 }
 
-static int64_t run_limit_of(const struct weir_world *world, uint32_t leaf)
+/* The failure that a back-off follows is counted by now, of the task or of its gang; and the task
+ * may have failed to start instead. */
+bool weir_fate_is_due(const struct weir_tick *tick, const struct weir_workload *job,
+                      const struct weir_task *task)
 {
-    int64_t limit = INT64_MAX;
-    const struct weir_queue *queue;
+    uint32_t n_failures = task->n_failures > job->n_failures ? task->n_failures : job->n_failures;
+    int64_t longest = backoff_of(tick->policy, job, n_failures > 0 ? n_failures - 1 : 0);
+    int64_t left = task->not_before_wall_ms - tick->now.wall_ms;
 
-    for (uint32_t at = leaf; at != WEIR_NONE; at = queue->parent) {
-        queue = weir_world_queue(world, at);
-        if (queue->run_limit_ms < limit)
-            limit = queue->run_limit_ms;
-    }
-    return limit;
+    if (longest < tick->policy->start_backoff_ms)
+        longest = tick->policy->start_backoff_ms;
+    return left <= 0 || left > longest;
 }
 
 uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running *running)
 {
-    int64_t limit = run_limit_of(tick->world, running->job->queue);
+    int64_t limit = weir_world_run_limit_ms(tick->world, running->job->queue);
     int64_t ran = tick->now.mono_ms - running->row->started_mono_ms;
 
     if (running->job->cancelled)
@@ -110,4 +122,16 @@ uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running 
     if (tick->overlay.nodes[running->node].row->phase == WEIR_NODE_DRAINING)
         return WEIR_CAUSE_DRAINED;
     return WEIR_CAUSE_NONE;
+}
+
+static bool leaves_for_room(uint32_t cause)
+{
+    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
+           cause == WEIR_CAUSE_DRAINED;
+}
+
+bool weir_fate_overrules(const struct weir_running *running, uint32_t cause)
+{
+    return running->row->state == WEIR_TASK_STOPPING && leaves_for_room(running->row->stop_cause) &&
+           cause != WEIR_CAUSE_NONE && !leaves_for_room(cause);
 }

@@ -129,6 +129,18 @@ static int stop_member(struct gang *gang, uint32_t i, bool goes_on)
     return weir_settle_evict(gang->tick, running, WEIR_CAUSE_GANG_BROKEN, WEIR_NONE);
 }
 
+/* One that is leaving: must it be stopped for good meanwhile? */
+static int overrule_member(struct gang *gang, uint32_t i, bool goes_on)
+{
+    uint32_t cause = weir_fate_must_leave(gang->tick, member(gang, i));
+
+    if (!goes_on && gang->fails && !weir_fate_overrules(member(gang, i), cause))
+        cause = WEIR_CAUSE_GANG_BROKEN;
+    if (!weir_fate_overrules(member(gang, i), cause))
+        return 0;
+    return weir_settle_stop(gang->tick, gang->state->first_running + i, (enum weir_cause)cause);
+}
+
 /* What waits of a gang that ends does not go on waiting; what had succeeded of one that starts anew
  * waits again. */
 static int settle_the_rest(struct gang *gang, bool goes_on)
@@ -171,12 +183,15 @@ int weir_heal_gang(struct weir_tick *tick, uint32_t workload)
                      (gang.n_failed > 0 &&
                       (!gang.may_retry || gang.job->n_failures >= gang.job->retries_max));
     for (uint32_t i = 0; i < gang.state->n_running; i++) {
-        bool stays = fate_of(&gang, i).kind == WEIR_FATE_STAYS;
+        int r;
 
-        if (!stays && settle_member(&gang, i, goes_on) < 0)
-            return WEIR_E_NO_MEMORY;
-        if (stays && member(&gang, i)->state == WEIR_RUNNING_LIVE &&
-            stop_member(&gang, i, goes_on) < 0)
+        if (fate_of(&gang, i).kind != WEIR_FATE_STAYS)
+            r = settle_member(&gang, i, goes_on);
+        else if (member(&gang, i)->state == WEIR_RUNNING_LIVE)
+            r = stop_member(&gang, i, goes_on);
+        else
+            r = overrule_member(&gang, i, goes_on);
+        if (r < 0)
             return WEIR_E_NO_MEMORY;
     }
     if (!goes_on && settle_the_rest(&gang, goes_on) < 0)

@@ -47,10 +47,9 @@ static int heal_one(struct weir_tick *tick, uint32_t running)
 
     if (fate.kind != WEIR_FATE_STAYS)
         return settle_one(tick, running, fate);
-    if (r->state != WEIR_RUNNING_LIVE)
-        return 0;
     cause = weir_fate_must_leave(tick, r);
-    if (cause == WEIR_CAUSE_NONE)
+    if (cause == WEIR_CAUSE_NONE ||
+        (r->state != WEIR_RUNNING_LIVE && !weir_fate_overrules(r, cause)))
         return 0;
     if (cause == WEIR_CAUSE_DRAINED)
         return weir_settle_evict(tick, running, cause, WEIR_NONE);

@@ -15,7 +15,8 @@
  * once, however many members fail in it.
  *
  * What was cancelled is stopped (what is queued ends at once), what runs longer than a queue allows
- * is stopped, nodes that drain are emptied. */
+ * is stopped, nodes that drain are emptied. So is what is leaving room already, with the grace of a
+ * checkpoint: what ends for good does not get that grace. */
 #ifndef WEIR_CORE_HEAL_HEAL_H
 #define WEIR_CORE_HEAL_HEAL_H
 

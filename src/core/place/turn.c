@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "core/heal/fate.h"
 #include "core/place/gang.h"
 #include "core/preempt/victims.h"
 #include "core/queue/quota.h"
@@ -156,7 +157,7 @@ static bool has_one_role(const struct turn *turn)
 
 static bool is_ready(const struct turn *turn, uint32_t at, const struct weir_task *task)
 {
-    return task->state == WEIR_TASK_QUEUED && task->not_before_wall_ms <= turn->tick->now.wall_ms &&
+    return task->state == WEIR_TASK_QUEUED && weir_fate_is_due(turn->tick, turn->job, task) &&
            !(turn->is_rehearsal && turn->line->started[at]);
 }
 

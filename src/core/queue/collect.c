@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/time.h"
+#include "core/heal/fate.h"
 #include "core/queue/order.h"
 
 struct readiness {
@@ -22,7 +23,7 @@ static struct readiness look_at_tasks(const struct weir_line *line, const struct
         task = weir_world_task(line->tick->world, at);
         if (task->state != WEIR_TASK_QUEUED)
             continue;
-        if (task->not_before_wall_ms <= line->tick->now.wall_ms) {
+        if (weir_fate_is_due(line->tick, job, task)) {
             if (ready.n_ready++ == 0)
                 ready.role = task->role;
             if (first_is_enough)

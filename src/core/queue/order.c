@@ -322,9 +322,9 @@ enum weir_owed weir_line_owed_by(const struct weir_line *line, const struct weir
     if (task->state != WEIR_TASK_STOPPING ||
         task->for_whom >= weir_world_table(line->tick->world, WEIR_TABLE_WORKLOADS)->n_rows)
         return WEIR_OWED_NOTHING;
-    if (task->stop_cause == WEIR_CAUSE_RECLAIMED)
-        return WEIR_OWED_BY_GUARANTEE;
-    return task->stop_cause == WEIR_CAUSE_PREEMPTED ? WEIR_OWED_BY_PRIORITY : WEIR_OWED_NOTHING;
+    /* Whoever was cancelled while leaving still leaves the room to whom it was being made for. */
+    return task->stop_cause == WEIR_CAUSE_RECLAIMED ? WEIR_OWED_BY_GUARANTEE
+                                                    : WEIR_OWED_BY_PRIORITY;
 }
 
 /* Marks the workloads for which others are leaving. */

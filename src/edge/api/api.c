@@ -95,6 +95,13 @@ static void one_closed(struct weir_api *api)
         on_done(ctx);
 }
 
+void weir_api_simulated(struct weir_api *api)
+{
+    api->n_simulating--;
+    if (api->n_to_close > 0)
+        one_closed(api);
+}
+
 static void on_timer_closed(uv_handle_t *handle)
 {
     one_closed(handle->data);
@@ -110,7 +117,7 @@ void weir_api_shutdown(struct weir_api *api, uint32_t grace_ms, void (*on_done)(
 {
     api->on_done = on_done;
     api->on_done_ctx = ctx;
-    api->n_to_close = 3;
+    api->n_to_close = 3 + api->n_simulating; /* two timers and the server */
     weir_api_streams_abort(api);
     uv_close((uv_handle_t *)&api->poll, on_timer_closed);
     uv_close((uv_handle_t *)&api->beat, on_timer_closed);

@@ -247,7 +247,7 @@ static bool take_in(struct attach *a)
 
     if (a->is_synced && a->seen_changes == api->n_changes)
         return true;
-    if (!is_urgent && now_us - a->synced_us < WEIR_API_POLL_MS * 1000)
+    if (!is_urgent && now_us - a->synced_us < (int64_t)WEIR_API_POLL_MS * 1000)
         return true;
     a->seen_changes = api->n_changes;
     if (!is_urgent && is_small && weir_world_workload(weir_api_world(api), row)->n_waiting == 0)

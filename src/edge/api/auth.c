@@ -111,8 +111,8 @@ static int authenticate_token(struct weir_api_call *call, const struct weir_toke
 
 static int authenticate_tcp(struct weir_api_call *call, struct weir_err *err)
 {
-    const struct weir_str *header;
-    const struct weir_token *token;
+    const struct weir_str *header = NULL;
+    const struct weir_token *token = NULL;
     int r = one_header(call, "Authorization", &header, err);
 
     if (r < 0)

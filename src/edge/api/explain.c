@@ -5,9 +5,18 @@
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
 #include "edge/api/lookup.h"
+#include "edge/api/output.h"
 #include "edge/api/words.h"
 
-enum { SENTENCE_MAX = 1024, DEPTH_MAX = 16, SENTENCES_MAX = 256 };
+enum {
+    SENTENCE_MAX = 1024,
+    START_BYTES = 512,
+    CANNOT_EXECUTE = 126,
+    NOT_FOUND = 127,
+    DEPTH_MAX = 16,
+    SENTENCES_MAX = 256,
+    SIMULATIONS_MAX = 4
+};
 
 struct explaining {
     struct weir_api_call *call;
@@ -156,42 +165,108 @@ static void put_unblock(struct explaining *e, const struct weir_verdict *verdict
 
 /* ---- when ---- */
 
-static void put_expected_start(struct explaining *e, uint64_t number)
+/* What the simulation found. */
+struct expected {
+    int64_t p50_wall_ms;
+    int64_t p90_wall_ms;
+    struct weir_err err; /* code 0: it is known */
+};
+
+static void put_start(struct explaining *e, const struct expected *expected, struct weir_buf *text)
 {
-    const struct weir_service *service = &e->call->api->service;
+    int64_t p90 = expected->p90_wall_ms;
+
+    if (expected->p50_wall_ms == INT64_MAX) {
+        weir_buf_puts(text, "it does not start within 30 days as things are");
+        return;
+    }
+    weir_buf_puts(text, "starts about ");
+    weir_words_time(expected->p50_wall_ms, e->words.now_wall_ms, text);
+    weir_buf_puts(text, " (at the latest ");
+    if (p90 == INT64_MAX)
+        weir_buf_puts(text, "unknown");
+    else
+        weir_words_time(p90, e->words.now_wall_ms, text);
+    weir_buf_putc(text, ')');
+}
+
+/* NULL: it does not wait. */
+static void put_expected_start(struct explaining *e, const struct expected *expected)
+{
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
-    struct weir_err err = WEIR_ERR_INIT;
-    int64_t p50 = INT64_MAX;
-    int64_t p90 = INT64_MAX;
 
     weir_json_key(e->w, "expected_start");
-    if (service->eta(service->ctx, number, &p50, &p90, &err) < 0) {
+    if (expected == NULL || expected->err.code != 0) {
         weir_json_null(e->w);
-        weir_buf_printf(&text, "when it starts cannot be told: %s", err.text);
+        if (expected != NULL)
+            weir_buf_printf(&text, "when it starts cannot be told: %s", expected->err.text);
         add_sentence(e, &text);
         return;
     }
     weir_json_object_begin(e->w);
-    weir_api_put_time(e->w, "p50_ms", p50);
-    weir_api_put_time(e->w, "p90_ms", p90);
+    weir_api_put_time(e->w, "p50_ms", expected->p50_wall_ms);
+    weir_api_put_time(e->w, "p90_ms", expected->p90_wall_ms);
     weir_json_object_end(e->w);
-    if (p50 == INT64_MAX) {
-        weir_buf_puts(&text, "it does not start within 30 days as things are");
-    } else {
-        weir_buf_puts(&text, "starts about ");
-        weir_words_time(p50, e->words.now_wall_ms, &text);
-        if (p90 == INT64_MAX) {
-            weir_buf_puts(&text, " (at the latest: unknown)");
-        } else {
-            weir_buf_puts(&text, " (at the latest ");
-            weir_words_time(p90, e->words.now_wall_ms, &text);
-            weir_buf_putc(&text, ')');
-        }
-    }
+    put_start(e, expected, &text);
     add_sentence(e, &text);
 }
 
 /* ---- what it does, how it ended ---- */
+
+static void put_gpu_count(struct weir_str keys, struct weir_buf *text)
+{
+    struct weir_str key;
+    unsigned n = 0;
+
+    while (keys.len > 0 && weir_str_split(&keys, ',', &key))
+        n++;
+    if (n > 0)
+        weir_buf_printf(text, " with %u GPU%s", n, n == 1 ? "" : "s");
+}
+
+/* The time limit, and when that ends it. */
+static void put_limit(struct explaining *e, const struct weir_workload_record *record,
+                      struct weir_buf *text)
+{
+    const struct weir_api_index *index = &e->call->api->index;
+    uint32_t row = weir_api_index_find(index, record->number);
+    int64_t limit_ms =
+        row != WEIR_NONE ? weir_world_workload(index->world, row)->runtime.limit_ms : INT64_MAX;
+    if (limit_ms == INT64_MAX || record->started_wall_ms <= 0)
+        return;
+    weir_buf_puts(text, ", time limit ");
+    weir_duration_format(limit_ms, text);
+    if (record->n_tasks > 1 && record->independent) {
+        weir_buf_puts(text, " each");
+        return;
+    }
+    weir_buf_puts(text, ", until ");
+    weir_words_time(record->started_wall_ms + limit_ms, e->words.now_wall_ms, text);
+    weir_buf_puts(text, " at the latest");
+}
+
+/* What weir itself wrote to its stderr instead of starting it. */
+static void add_failed_start(struct explaining *e, const struct weir_workload_record *record)
+{
+    weir_cleanup_buf struct weir_buf output = WEIR_BUF_INIT(START_BYTES + 1);
+    struct weir_str rest;
+    struct weir_str line;
+    uint64_t at = 0;
+
+    if (record->state != WEIR_TASK_FAILED || record->n_tasks > 1 ||
+        (record->exit_status != CANNOT_EXECUTE && record->exit_status != NOT_FOUND) ||
+        weir_api_read_output(e->call->api, record->number, 0, record->attempt, WEIR_STDERR, &at,
+                             START_BYTES, &output, NULL) < 0)
+        return;
+    rest = weir_buf_view(&output);
+    if (at == 0 && weir_str_split(&rest, '\n', &line) &&
+        weir_str_starts_with(line, WEIR_STR("weir: ")) && weir_str_is_utf8(line)) {
+        weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+
+        weir_buf_str(&text, weir_str_sub(line, 6, line.len));
+        add_sentence(e, &text);
+    }
+}
 
 static void describe_life(struct explaining *e, const struct weir_workload_record *record)
 {
@@ -202,12 +277,15 @@ static void describe_life(struct explaining *e, const struct weir_workload_recor
 
     weir_buf_puts(&text, state);
     if (weir_task_state_is_final(record->state)) {
-        weir_buf_printf(&text, ": %s",
-                        weir_words_end(record->state, record->cause, record->exit_status, how));
+        const char *end = weir_words_end(record->state, record->cause, record->exit_status, how);
+
+        if (!weir_str_eq_c(weir_str(end), state))
+            weir_buf_printf(&text, ": %s", end);
         weir_buf_puts(&text, ", at ");
         weir_words_time(record->ended_wall_ms, e->words.now_wall_ms, &text);
     } else if (record->node.len > 0) {
         weir_buf_printf(&text, " on node %.*s", WEIR_STR_ARG(record->node));
+        put_gpu_count(record->gpus, &text);
     }
     if (record->started_wall_ms > 0) {
         weir_buf_puts(&text, weir_task_state_is_final(record->state) ? ", after " : ", for ");
@@ -216,7 +294,10 @@ static void describe_life(struct explaining *e, const struct weir_workload_recor
     }
     if (record->attempt > 1)
         weir_buf_printf(&text, " (attempt %u)", record->attempt);
+    if (!weir_task_state_is_final(record->state))
+        put_limit(e, record, &text);
     add_sentence(e, &text);
+    add_failed_start(e, record);
 }
 
 static void describe_waiting(struct explaining *e)
@@ -261,44 +342,144 @@ static bool is_waiting(const struct weir_api_index *index, uint32_t row)
     return row != WEIR_NONE && weir_world_workload(index->world, row)->n_waiting > 0;
 }
 
-int weir_api_explain(struct weir_api_call *call, struct weir_err *err)
+static void put_explanation(struct explaining *e, const struct weir_workload_record *record,
+                            const struct weir_verdict *verdict, const struct expected *expected)
+{
+    weir_json_object_begin(e->w);
+    weir_api_put_id(e->w, "id", record->number);
+    weir_api_put_str(e->w, "name", record->name);
+    weir_api_put_str(e->w, "state",
+                     weir_str(weir_task_state_name((enum weir_task_state)record->state)));
+    if (record->state != WEIR_TASK_QUEUED)
+        describe_life(e, record);
+    else if (verdict == NULL)
+        describe_waiting(e);
+    put_verdict(e, verdict);
+    put_expected_start(e, expected);
+    put_sentences(e);
+    weir_json_object_end(e->w);
+}
+
+static int reply(struct weir_api_call *call, const struct weir_workload_record *record,
+                 const struct expected *expected, struct weir_err *err)
 {
     const struct weir_api_index *index = &call->api->index;
     struct explaining *e = weir_arena_new(call->arena, struct explaining);
-    const struct weir_verdict *verdict = NULL;
-    struct weir_workload_record record;
+    uint32_t row = weir_api_index_find(index, record->number);
+    const struct weir_verdict *verdict =
+        is_waiting(index, row) ? weir_api_index_verdict(index, row) : NULL;
     struct weir_api_json json;
-    uint32_t row;
+
+    if (e == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an answer");
+    weir_api_json_init(&json);
+    e->call = call;
+    e->words = (struct weir_words){
+        .world = index->plan_world,
+        .plan = index->plan,
+        .workload = row,
+        .until_wall_ms = verdict != NULL && verdict->unblock == WEIR_UNBLOCK_WAIT_UNTIL
+                             ? verdict->unblock_amount
+                             : 0,
+        .now_wall_ms = weir_clock_wall_ms(),
+    };
+    e->w = &json.w;
+    put_explanation(e, record, verdict, expected);
+    return weir_api_json_reply(call, 200, &json, err);
+}
+
+/* ---- simulating, which may take long, on a thread of its own ---- */
+
+struct simulation {
+    uv_work_t work;
+    struct weir_api *api; /* waits for it before it goes */
+    struct weir_service_eta *eta;
+    struct weir_done done;
+    struct expected expected;
+};
+
+static void simulate(uv_work_t *work)
+{
+    struct simulation *s = work->data;
+    struct expected *x = &s->expected;
+
+    if (s->api->service.eta_run(s->eta, &x->p50_wall_ms, &x->p90_wall_ms, &x->err) < 0 &&
+        x->err.code == 0)
+        weir_error(&x->err, WEIR_E_NO_MEMORY, "the simulation failed");
+}
+
+static void after_simulation(uv_work_t *work, int status)
+{
+    struct simulation *s = work->data;
+    const struct weir_api_pending *pending = s->done.arg;
+
+    (void)status;
+    s->api->service.eta_end(s->eta);
+    if (pending->call != NULL)
+        pending->call->arg = &s->expected;
+    s->done.fn(s->done.arg, 0, 0, NULL);
+    weir_api_simulated(s->api);
+    weir_mem_free(s);
+}
+
+/* Things may have changed meanwhile: all but the expected start is as it is now. */
+static int finish_explain(struct weir_api_call *call, uint64_t outcome, struct weir_err *err)
+{
+    struct weir_workload_record record;
+    int r = weir_api_get_record(call, &record, err);
+
+    (void)outcome;
+    if (r == 0 &&
+        !is_waiting(&call->api->index, weir_api_index_find(&call->api->index, record.number)))
+        return reply(call, &record, NULL, err);
+    return r < 0 ? r : reply(call, &record, call->arg, err);
+}
+
+static int start_simulation(struct weir_api_call *call, struct weir_service_eta *eta,
+                            struct weir_err *err)
+{
+    struct simulation *s = weir_mem_alloc_array(1, sizeof(*s));
+    int r;
+
+    if (s == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a simulation");
+    r = weir_api_pending_new(call, finish_explain, &s->done, err);
+    if (r == 0) {
+        s->work.data = s;
+        s->api = call->api;
+        s->eta = eta;
+        r = uv_queue_work(call->api->loop, &s->work, simulate, after_simulation);
+        if (r < 0) {
+            r = weir_error(err, WEIR_E_UNAVAILABLE, "start a simulation: %s", uv_strerror(r));
+            weir_api_pending_drop(call);
+        }
+    }
+    if (r < 0)
+        weir_mem_free(s);
+    else
+        call->api->n_simulating++;
+    return r;
+}
+
+int weir_api_explain(struct weir_api_call *call, struct weir_err *err)
+{
+    const struct weir_service *service = &call->api->service;
+    struct weir_workload_record record;
+    struct expected expected = {0};
+    struct weir_service_eta *eta;
     int r = weir_api_get_record(call, &record, err);
 
     if (r < 0)
         return r;
-    if (e == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an answer");
-    row = weir_api_index_find(index, record.number);
-    if (is_waiting(index, row))
-        verdict = weir_api_index_verdict(index, row);
-    weir_api_json_init(&json);
-    e->call = call;
-    e->words = (struct weir_words){index->plan_world, index->plan, row, weir_clock_wall_ms()};
-    e->w = &json.w;
-    weir_json_object_begin(e->w);
-    weir_api_put_id(e->w, "id", record.number);
-    weir_api_put_str(e->w, "name", record.name);
-    weir_api_put_str(e->w, "state",
-                     weir_str(weir_task_state_name((enum weir_task_state)record.state)));
-    if (record.state != WEIR_TASK_QUEUED)
-        describe_life(e, &record);
-    else if (verdict == NULL)
-        describe_waiting(e);
-    put_verdict(e, verdict);
-    if (is_waiting(index, row)) {
-        put_expected_start(e, record.number);
-    } else {
-        weir_json_key(e->w, "expected_start");
-        weir_json_null(e->w);
-    }
-    put_sentences(e);
-    weir_json_object_end(e->w);
-    return weir_api_json_reply(call, 200, &json, err);
+    if (!is_waiting(&call->api->index, weir_api_index_find(&call->api->index, record.number)))
+        return reply(call, &record, NULL, err);
+    if (call->api->n_simulating >= SIMULATIONS_MAX)
+        weir_error(&expected.err, WEIR_E_UNAVAILABLE, "too many ask at once");
+    if (expected.err.code != 0 ||
+        service->eta_begin(service->ctx, record.number, &eta, &expected.err) < 0)
+        return reply(call, &record, &expected, err);
+    r = start_simulation(call, eta, err);
+    if (r < 0)
+        service->eta_end(eta);
+    return r;
 }

@@ -44,6 +44,7 @@ struct weir_api {
     struct weir_api_stream *streams;
     uint32_t n_polling;
     uint32_t n_beating;
+    uint32_t n_simulating; /* expected starts under way */
     uv_timer_t poll;
     uv_timer_t beat;
     uint64_t n_answers[WEIR_API_ROUTES_MAX][6]; /* by route and hundreds of the status */
@@ -210,6 +211,9 @@ void weir_api_streams_abort(struct weir_api *api);
 /* A body that is there as a whole: owned, and freed when it was sent. */
 int weir_api_stream_body(struct weir_api_call *call, const char *content_type,
                          struct weir_buf *body, struct weir_err *err);
+
+/* One of api->n_simulating is over. */
+void weir_api_simulated(struct weir_api *api);
 
 /* ---- dispatch (dispatch.c) ---- */
 

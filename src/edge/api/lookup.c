@@ -171,7 +171,7 @@ int weir_api_load_workload(struct weir_api_call *call, uint64_t number,
 int weir_api_get_record(struct weir_api_call *call, struct weir_workload_record *ret_record,
                         struct weir_err *err)
 {
-    uint64_t number;
+    uint64_t number = 0;
     int r = weir_api_index_make(&call->api->index, &call->api->service, err);
 
     if (r == 0)

@@ -32,7 +32,7 @@ int weir_api_get_queue(struct weir_api_call *call, struct weir_err *err)
 int weir_api_delete_queue(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    struct weir_done done;
+    struct weir_done done = {0};
     int r = weir_api_pending_new(call, weir_api_accepted, &done, err);
 
     if (r < 0)
@@ -97,8 +97,8 @@ int weir_api_apply(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
     struct applied *applied = weir_arena_new(call->arena, struct applied);
-    const struct weir_tree **docs;
-    struct weir_done done;
+    const struct weir_tree **docs = NULL;
+    struct weir_done done = {0};
     int r;
 
     if (applied == NULL)

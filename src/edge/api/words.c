@@ -7,7 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64, HOLDERS_SHOWN = 3, TIME_TEXT_MAX = 64 };
+enum {
+    SIGNAL_STATUS = 128,
+    SIGNAL_MAX = 64,
+    HOLDERS_SHOWN = 3,
+    TIME_TEXT_MAX = 64,
+    SOON_S = 600
+};
 
 /* ---- ends ---- */
 
@@ -152,13 +158,19 @@ void weir_words_time(int64_t wall_ms, int64_t now_wall_ms, struct weir_buf *out)
     struct tm then_tm;
     struct tm now_tm;
     bool is_today;
+    bool is_soon;
 
     if (localtime_r(&then, &then_tm) == NULL || localtime_r(&now, &now_tm) == NULL) {
         weir_buf_printf(out, "%lld ms", (long long)wall_ms);
         return;
     }
     is_today = then_tm.tm_year == now_tm.tm_year && then_tm.tm_yday == now_tm.tm_yday;
-    if (strftime(text, sizeof(text), is_today ? "%H:%M %Z" : "%Y-%m-%d %H:%M %Z", &then_tm) == 0)
+    is_soon = then - now < SOON_S && now - then < SOON_S;
+    if (strftime(text, sizeof(text),
+                 !is_today ? "%Y-%m-%d %H:%M %Z"
+                 : is_soon ? "%H:%M:%S %Z"
+                           : "%H:%M %Z",
+                 &then_tm) == 0)
         text[0] = '\0';
     weir_buf_puts(out, text);
 }
@@ -203,8 +215,8 @@ void weir_words_subject(const struct weir_world *world, uint32_t kind, uint32_t 
 
 /* ---- sentences ---- */
 
-/* {count} {total} nodes or devices; {subject} its name; {need} {have} amounts of the resource;
- * {held} {limit} of the queue; {resource}; {time} not before; {members} {fit} of a gang. */
+/* {need} and {have}: amounts of the resource, or {need-count} and {have-count} of things; {held}
+ * and {limit} of the queue; {resource}; {time} not before. */
 struct phrase {
     const char *alone;   /* of the workload, its queue, its gang */
     const char *nodes;   /* after "3 of 5 "; NULL: alone */
@@ -272,6 +284,8 @@ static int64_t not_before(const struct weir_words *words)
     const struct weir_workload *w = weir_world_workload(words->world, words->workload);
     int64_t earliest = INT64_MAX;
 
+    if (words->until_wall_ms > 0)
+        return words->until_wall_ms;
     if (w->not_before_wall_ms > words->now_wall_ms)
         return w->not_before_wall_ms;
     for (uint32_t t = w->first_task; t != WEIR_NONE;) {
@@ -304,10 +318,14 @@ static void put_field(const struct weir_words *words, const struct weir_reason *
         put_resource(words->world, reason->resource, out);
     else if (weir_str_eq_c(name, "need"))
         weir_words_amount(words->world, resource, reason->need, out);
+    else if (weir_str_eq_c(name, "have"))
+        weir_words_amount(words->world, resource, reason->have, out);
     else if (weir_str_eq_c(name, "held"))
-        weir_words_amount(words->world, resource, queue->held.of[resource], out);
+        weir_words_amount(words->world, resource, queue->limit.of[resource] - reason->have, out);
     else if (weir_str_eq_c(name, "limit"))
         weir_words_amount(words->world, resource, queue->limit.of[resource], out);
+    else if (weir_str_eq_c(name, "count"))
+        weir_buf_u64(out, reason->count);
     else if (weir_str_eq_c(name, "have-count"))
         weir_buf_i64(out, reason->have);
     else if (weir_str_eq_c(name, "need-count"))
@@ -342,7 +360,8 @@ static void put_phrase(const struct weir_words *words, const struct weir_reason 
 static const char *for_one(const char *phrase, struct weir_buf *out)
 {
     static const char *const verbs[][2] = {
-        {"have ", "has "}, {"are ", "is "}, {"go ", "goes "}, {"lack ", "lacks "}, {"fit", "fits"},
+        {"have their ", "has its "}, {"have ", "has "}, {"are ", "is "}, {"go ", "goes "},
+        {"lack ", "lacks "},         {"fit", "fits"},
     };
 
     for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
@@ -362,7 +381,10 @@ static void put_counted(const struct weir_words *words, const struct weir_reason
     enum weir_table_id table =
         reason->level == WEIR_LEVEL_NODES ? WEIR_TABLE_NODES : WEIR_TABLE_DEVICES;
 
-    weir_buf_printf(out, "%u of %u ", reason->count, weir_world_table(words->world, table)->n_live);
+    uint32_t n = weir_world_table(words->world, table)->n_live;
+
+    weir_buf_printf(out, "%u of %u %s%s ", reason->count, n,
+                    table == WEIR_TABLE_NODES ? "node" : "GPU", n == 1 ? "" : "s");
     if (reason->count == 1)
         phrase = for_one(phrase, out);
     put_phrase(words, reason, phrase, out);
@@ -402,6 +424,18 @@ static void put_quota(const struct weir_words *words, const struct weir_reason *
     weir_buf_putc(out, ')');
 }
 
+/* Its own tasks may be what is in the way of the rest of them. */
+static void put_holder(const struct weir_words *words, uint32_t workload, const char *kind,
+                       struct weir_buf *out)
+{
+    const struct weir_workload *row = weir_world_workload(words->world, workload);
+
+    if (workload == words->workload)
+        weir_buf_printf(out, "its own other %s", row->independent ? "elements" : "members");
+    else
+        weir_buf_printf(out, "%s%llu", kind, (unsigned long long)row->number);
+}
+
 static void put_holders(const struct weir_words *words, const struct weir_reason *reason,
                         struct weir_buf *out)
 {
@@ -414,9 +448,8 @@ static void put_holders(const struct weir_words *words, const struct weir_reason
             weir_buf_printf(out, " and %u more", reason->n_holders - i);
             return;
         }
-        weir_buf_printf(
-            out, "%s%llu", i == 0 ? "; held by workload " : ", ",
-            (unsigned long long)weir_world_workload(words->world, holder->workload)->number);
+        weir_buf_puts(out, i == 0 ? "; held by " : ", ");
+        put_holder(words, holder->workload, i == 0 ? "workload " : "", out);
         if (holder->end_p50_wall_ms < INT64_MAX && holder->end_p50_wall_ms > 0) {
             weir_buf_puts(out, " (until about ");
             weir_words_time(holder->end_p50_wall_ms, words->now_wall_ms, out);
@@ -425,23 +458,64 @@ static void put_holders(const struct weir_words *words, const struct weir_reason
     }
 }
 
+/* The node that comes nearest. */
+static void put_nearest(const struct weir_words *words, const struct weir_reason *reason,
+                        struct weir_buf *out)
+{
+    if (reason->subject_kind != WEIR_SUBJECT_NODE || reason->subject == WEIR_NONE ||
+        reason->resource == WEIR_NONE)
+        return;
+    weir_buf_printf(out, " (nearest: %.*s with ",
+                    WEIR_STR_ARG(weir_world_string(
+                        words->world, weir_world_node(words->world, reason->subject)->name)));
+    put_phrase(words, reason, "{have}, {need} needed)", out);
+}
+
+/* Where a level says a reason in its own way; else NULL. */
+static const char *special_phrase(const struct weir_reason *reason)
+{
+    bool is_passed = reason->code == WEIR_REASON_NONE;
+
+    if (reason->level == WEIR_LEVEL_DEVICES && is_passed)
+        return "{have-count} of {count} can be had now, {need-count} needed";
+    if (reason->level == WEIR_LEVEL_GANG && is_passed && reason->need > 0)
+        return "{have-count} of {need-count} find room at the same time";
+    if (reason->level == WEIR_LEVEL_GANG && reason->code == WEIR_REASON_GANG && reason->need == 0)
+        return "some of them are still stopping";
+    if (reason->level == WEIR_LEVEL_QUEUE && reason->code == WEIR_REASON_BEGIN_TIME)
+        return "closed until {time}";
+    return NULL;
+}
+
+/* Below the reason that sums them up, nodes and devices are counted by what is in the way. */
+static const char *counted_phrase(const struct weir_reason *reason, const struct phrase *phrase)
+{
+    if (reason->count == 0 || reason->first_child != WEIR_NONE || reason->resource != WEIR_NONE)
+        return NULL;
+    if (reason->level == WEIR_LEVEL_NODES)
+        return phrase->nodes;
+    return reason->level == WEIR_LEVEL_DEVICES ? phrase->devices : NULL;
+}
+
 void weir_words_reason(const struct weir_words *words, const struct weir_reason *reason,
                        struct weir_buf *out)
 {
     static const struct phrase unknown = {"it has to wait", NULL, NULL};
     const struct phrase *phrase =
         reason->code < WEIR_REASON_CODE_MAX ? &phrases[reason->code] : &unknown;
-    const char *counted = reason->level == WEIR_LEVEL_NODES     ? phrase->nodes
-                          : reason->level == WEIR_LEVEL_DEVICES ? phrase->devices
-                                                                : NULL;
+    const char *special = special_phrase(reason);
+    const char *counted = counted_phrase(reason, phrase);
 
     put_level(words, reason, out);
-    if (counted != NULL && reason->count > 0)
+    if (special != NULL)
+        put_phrase(words, reason, special, out);
+    else if (counted != NULL)
         put_counted(words, reason, counted, out);
     else
         put_phrase(words, reason, phrase->alone, out);
     if (reason->level == WEIR_LEVEL_QUEUE && reason->code == WEIR_REASON_NONE)
         put_quota(words, reason, out);
+    put_nearest(words, reason, out);
     put_holders(words, reason, out);
 }
 
@@ -462,6 +536,23 @@ const char *weir_words_unblock_name(uint32_t kind)
     return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
 }
 
+static void put_ends(const struct weir_words *words, const struct weir_verdict *verdict,
+                     struct weir_buf *out)
+{
+    if (verdict->unblock_subject_kind == WEIR_SUBJECT_WORKLOAD &&
+        verdict->unblock_subject == words->workload)
+        put_holder(words, words->workload, "", out);
+    else
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
+}
+
+static void put_more(uint32_t n, struct weir_buf *out)
+{
+    if (n > 0)
+        weir_buf_printf(out, " and %u more", n);
+}
+
 void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,
                         struct weir_buf *out)
 {
@@ -471,8 +562,8 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
     switch ((enum weir_unblock_kind)verdict->unblock) {
     case WEIR_UNBLOCK_WAIT_FOR:
         weir_buf_puts(out, "what it needs comes free with the end of ");
-        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
-                           out);
+        put_ends(words, verdict, out);
+        put_more(verdict->unblock_n_more, out);
         break;
     case WEIR_UNBLOCK_RAISE_LIMIT:
         weir_buf_puts(out, "it could start if the limit of ");
@@ -482,9 +573,15 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         weir_words_amount(words->world, resource, verdict->unblock_amount, out);
         break;
     case WEIR_UNBLOCK_UNCORDON:
-        weir_buf_puts(out, "it could start if these were put back into use: ");
+        weir_buf_puts(out, verdict->unblock_n_ends > 0
+                               ? "it needs these put back into use: "
+                               : "it could start if these were put back into use: ");
         weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
                            out);
+        put_more(verdict->unblock_n_more, out);
+        if (verdict->unblock_n_ends > 0)
+            weir_buf_printf(out, ", and the end of %u workload%s", verdict->unblock_n_ends,
+                            verdict->unblock_n_ends > 1 ? "s" : "");
         break;
     case WEIR_UNBLOCK_ADD_CAPACITY:
         weir_buf_puts(out, "it could start with this much more: ");

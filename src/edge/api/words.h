@@ -30,7 +30,8 @@ const char *weir_words_unblock_name(uint32_t kind);
 struct weir_words {
     const struct weir_world *world; /* that the plan was made on */
     const struct weir_plan *plan;
-    uint32_t workload; /* of the verdict */
+    uint32_t workload;     /* of the verdict */
+    int64_t until_wall_ms; /* before which it cannot start; 0: as its rows say */
     int64_t now_wall_ms;
 };
 

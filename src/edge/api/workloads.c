@@ -36,7 +36,7 @@ static int read_key(const struct weir_api_call *call, struct weir_str *ret_key,
 
 static int finish_submit(struct weir_api_call *call, uint64_t number, struct weir_err *err)
 {
-    struct weir_workload_record record;
+    struct weir_workload_record record = {0};
     struct weir_api_task_counts counts;
     struct weir_api_json json;
     uint32_t n_read = 0;
@@ -61,9 +61,9 @@ static int finish_submit(struct weir_api_call *call, uint64_t number, struct wei
 int weir_api_submit(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    const struct weir_tree *doc;
-    struct weir_done done;
-    struct weir_str key;
+    const struct weir_tree *doc = NULL;
+    struct weir_done done = {0};
+    struct weir_str key = {0};
     int r = weir_api_check_account(call, err);
 
     if (r == 0)
@@ -255,7 +255,7 @@ static int put_tasks(struct weir_api_call *call, const struct weir_workload_reco
 
 int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
 {
-    struct weir_workload_record record;
+    struct weir_workload_record record = {0};
     struct weir_api_task_counts counts;
     struct weir_api_json json;
     uint32_t n_read = 0;
@@ -266,7 +266,8 @@ int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
         r = weir_api_count_tasks(call->api, &record, &counts, &n_read, err);
     if (r < 0)
         return r;
-    is_own = call->actor.role == WEIR_ROLE_ADMIN || call->actor.uid == record.uid;
+    is_own = call->actor.role == WEIR_ROLE_ADMIN ||
+             weir_actor_owns(&call->actor, record.owner, record.uid);
     weir_api_json_init(&json);
     weir_json_object_begin(&json.w);
     weir_api_put_workload(&json.w, call->api, &record, record.n_tasks > 1 ? &counts : NULL);
@@ -283,18 +284,37 @@ int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
 
 /* ---- ending, signalling ---- */
 
+/* What it was before tells what the request meant for it. */
+static int finish_cancel(struct weir_api_call *call, uint64_t number, struct weir_err *err)
+{
+    const struct weir_workload_record *record = call->arg;
+    struct weir_api_json json;
+
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_api_put_id(&json.w, "id", number);
+    weir_api_put_str(&json.w, "was",
+                     weir_str(weir_task_state_name((enum weir_task_state)record->state)));
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 202, &json, err);
+}
+
 int weir_api_cancel(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    struct weir_done done;
-    uint64_t number;
-    int r = weir_api_find_workload(call, &number, err);
+    struct weir_workload_record *record = weir_arena_new(call->arena, struct weir_workload_record);
+    struct weir_done done = {0};
+    int r;
 
+    if (record == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a workload");
+    r = weir_api_get_record(call, record, err);
     if (r == 0)
-        r = weir_api_pending_new(call, weir_api_accepted, &done, err);
+        r = weir_api_pending_new(call, finish_cancel, &done, err);
     if (r < 0)
         return r;
-    r = service->cancel(service->ctx, &call->actor, number, done, err);
+    call->arg = record;
+    r = service->cancel(service->ctx, &call->actor, record->number, done, err);
     if (r < 0)
         weir_api_pending_drop(call);
     return r;
@@ -334,7 +354,7 @@ static int read_signal(const struct weir_api_call *call, int *ret_number, struct
 int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
-    uint64_t number;
+    uint64_t number = 0;
     int signal_number = 0;
     int r = weir_api_find_workload(call, &number, err);
 

@@ -24,6 +24,14 @@ enum { SLOTS_MIN = 64, GROUPS_MAX = 1024, NOTES_MAX = 64, PATH_BYTES = 4096 };
 
 #define OUTPUT_FOLDER "out"
 
+/* An attempt is in doubt when it may never begin: nobody claimed it when it was refused, when the
+ * launcher died, or when the server did. Looking at it then settles it, until its slot says what it
+ * is. */
+struct used_slot {
+    uint64_t serial; /* of the attempt that has it; 0: free */
+    bool is_in_doubt;
+};
+
 struct weir_local {
     char data_dir[PATH_BYTES];
     char cgroup[PATH_BYTES];
@@ -33,8 +41,8 @@ struct weir_local {
     struct weir_launcher launcher;
     int notes_fd;
     uint64_t last_serial;
-    struct used_list weir_vec(uint8_t) used;        /* by slot */
-    struct refused_list weir_vec(uint64_t) refused; /* serials of launches that nobody claimed */
+    struct used_slots weir_vec(struct used_slot) used; /* by slot */
+    size_t n_in_doubt;
 };
 
 static void output_dir_name(uint64_t number, uint32_t member, uint32_t attempt, char *out,
@@ -54,6 +62,38 @@ static void cgroup_name(const struct weir_local *local, const struct weir_attemp
 static struct weir_attempt_id id_of(const struct weir_cluster_ref *ref)
 {
     return (struct weir_attempt_id){.serial = ref->serial, .nonce = ref->nonce, .slot = ref->slot};
+}
+
+/* ---- slots in use ---- */
+
+static struct used_slot *used_by(struct weir_local *local, uint64_t serial, uint32_t slot)
+{
+    struct used_slot *used = slot < local->used.n ? &local->used.items[slot] : NULL;
+
+    return used != NULL && serial != 0 && used->serial == serial ? used : NULL;
+}
+
+static void set_doubt(struct weir_local *local, struct used_slot *used, bool is_in_doubt)
+{
+    if (used == NULL || used->is_in_doubt == is_in_doubt)
+        return;
+    used->is_in_doubt = is_in_doubt;
+    if (is_in_doubt)
+        local->n_in_doubt++;
+    else
+        local->n_in_doubt--;
+}
+
+static void doubt_all(struct weir_local *local)
+{
+    weir_vec_foreach (used, &local->used)
+        set_doubt(local, used, used->serial != 0);
+}
+
+static void set_used(struct weir_local *local, uint32_t slot, uint64_t serial)
+{
+    set_doubt(local, &local->used.items[slot], false);
+    local->used.items[slot].serial = serial;
 }
 
 /* ---- launching ---- */
@@ -142,14 +182,22 @@ bool weir_local_wants_write(const struct weir_local *local)
 int weir_local_service(struct weir_local *local, struct weir_err *err)
 {
     struct weir_launch_refusal refusal;
-    int r = weir_launcher_flush(&local->launcher, err);
+    int r;
 
-    while (r == 0 && (r = weir_launcher_receive(&local->launcher, &refusal, err)) > 0)
-        r = weir_vec_push(&local->refused, refusal.serial);
+    if (local->launcher.fd < 0)
+        return start_launcher(local, err);
+    r = weir_launcher_flush(&local->launcher, err);
+    while (r == 0 && (r = weir_launcher_receive(&local->launcher, &refusal, err)) > 0) {
+        r = 0;
+        if (refusal.serial == 0) /* whose it was could not be read */
+            doubt_all(local);
+        else
+            set_doubt(local, used_by(local, refusal.serial, refusal.slot), true);
+    }
     if (r != WEIR_E_UNAVAILABLE)
         return r;
-    /* Its requests may be lost: whoever looks at their slots will see that nobody claimed them. */
     weir_launcher_stop(&local->launcher);
+    doubt_all(local);
     return start_launcher(local, err);
 }
 
@@ -261,17 +309,6 @@ static int tell(const struct weir_local *local, const struct weir_attempt_view *
     return r;
 }
 
-static bool was_refused(struct weir_local *local, uint64_t serial)
-{
-    for (size_t i = 0; i < local->refused.n; i++) {
-        if (local->refused.items[i] == serial) {
-            weir_vec_remove(&local->refused, i);
-            return true;
-        }
-    }
-    return false;
-}
-
 static int local_settle(void *ctx, const struct weir_cluster_ref *ref,
                         struct weir_cluster_facts *ret_facts, struct weir_err *err)
 {
@@ -282,7 +319,12 @@ static int local_settle(void *ctx, const struct weir_cluster_ref *ref,
 
     if (r == WEIR_E_UNAVAILABLE) /* a shim has it: alive */
         r = weir_slots_view(&local->slots, &id, &view, err);
-    return r < 0 ? r : tell(local, &view, ret_facts, err);
+    if (r == 0)
+        r = tell(local, &view, ret_facts, err);
+    /* A shim that has the slot and did not claim it yet may still die before it does. */
+    if (r == 0 && view.status.phase != WEIR_ATTEMPT_NONE)
+        set_doubt(local, used_by(local, ref->serial, ref->slot), false);
+    return r;
 }
 
 static int local_look(void *ctx, const struct weir_cluster_ref *ref,
@@ -290,10 +332,11 @@ static int local_look(void *ctx, const struct weir_cluster_ref *ref,
 {
     struct weir_local *local = ctx;
     struct weir_attempt_id id = id_of(ref);
+    const struct used_slot *used = used_by(local, ref->serial, ref->slot);
     struct weir_attempt_view view;
     int r;
 
-    if (was_refused(local, ref->serial))
+    if (used != NULL && used->is_in_doubt)
         return local_settle(ctx, ref, ret_facts, err);
     r = weir_slots_view(&local->slots, &id, &view, err);
     return r < 0 ? r : tell(local, &view, ret_facts, err);
@@ -337,8 +380,9 @@ static int local_notices(void *ctx, void (*each)(void *arg, uint64_t serial), vo
     struct weir_note notes[NOTES_MAX];
     size_t n;
 
-    for (size_t i = local->refused.n; i-- > 0;)
-        each(arg, local->refused.items[i]); /* looking at it takes it off the list */
+    for (size_t i = 0; local->n_in_doubt > 0 && i < local->used.n; i++)
+        if (local->used.items[i].is_in_doubt)
+            each(arg, local->used.items[i].serial); /* looking at it ends the doubt */
     do {
         int r = weir_notes_read(local->notes_fd, notes, NOTES_MAX, &n, err);
 
@@ -354,24 +398,25 @@ static void local_forget(void *ctx)
 {
     struct weir_local *local = ctx;
 
-    if (local->used.n > 0)
-        memset(local->used.items, 0, local->used.n);
+    for (size_t i = 0; i < local->used.n; i++)
+        set_used(local, (uint32_t)i, 0);
 }
 
 static void local_release(void *ctx, const struct weir_cluster_ref *ref)
 {
     struct weir_local *local = ctx;
 
-    if (ref->slot < local->used.n)
-        local->used.items[ref->slot] = 0;
+    if (used_by(local, ref->serial, ref->slot) != NULL)
+        set_used(local, ref->slot, 0);
 }
 
 static int make_slots(struct weir_local *local, uint32_t n, struct weir_err *err)
 {
+    static const struct used_slot free_slot;
     int r = n > local->slots.n ? weir_slots_grow(&local->slots, n, err) : 0;
 
     while (r == 0 && local->used.n < n)
-        if (weir_vec_push(&local->used, 0) < 0)
+        if (weir_vec_push(&local->used, free_slot) < 0)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for slots");
     return r;
 }
@@ -387,7 +432,8 @@ static int local_adopt(void *ctx, const struct weir_cluster_ref *ref, struct wei
     r = make_slots(local, ref->slot + 1, err);
     if (r < 0)
         return r;
-    local->used.items[ref->slot] = 1;
+    set_used(local, ref->slot, ref->serial);
+    set_doubt(local, &local->used.items[ref->slot], true);
     if (ref->serial > local->last_serial)
         local->last_serial = ref->serial;
     return 0;
@@ -399,7 +445,7 @@ static int local_new_ref(void *ctx, struct weir_cluster_ref *ret_ref, struct wei
     uint64_t nonce;
     uint32_t slot = 0;
 
-    while (slot < local->used.n && local->used.items[slot] != 0)
+    while (slot < local->used.n && local->used.items[slot].serial != 0)
         slot++;
     if (slot == local->used.n) {
         int r = make_slots(local, slot + SLOTS_MIN, err);
@@ -409,8 +455,8 @@ static int local_new_ref(void *ctx, struct weir_cluster_ref *ret_ref, struct wei
     }
     if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
         return weir_error(err, WEIR_E_IO, "get random bytes for an attempt");
-    local->used.items[slot] = 1;
     *ret_ref = (struct weir_cluster_ref){++local->last_serial, nonce >> 1, slot};
+    set_used(local, slot, ret_ref->serial);
     return 0;
 }
 
@@ -525,6 +571,5 @@ struct weir_local *weir_local_close(struct weir_local *local)
         close(local->notes_fd);
     weir_slots_close(&local->slots);
     weir_vec_finish(&local->used);
-    weir_vec_finish(&local->refused);
     return weir_mem_free(local);
 }

@@ -20,10 +20,11 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
 struct weir_local *weir_local_close(struct weir_local *local);
 
 /* The launcher's socket, to be watched for reading, and for writing while weir_local_wants_write().
- * Changes when the launcher had to be started anew. */
+ * Changes when the launcher had to be started anew; -1: there is none. */
 int weir_local_launcher_fd(const struct weir_local *local);
 bool weir_local_wants_write(const struct weir_local *local);
-/* Sends on and takes refusals in; starts a new launcher where the old one died. */
+/* Sends on and takes refusals in; starts a new launcher where the old one died or none could be
+ * started. After an error of that the launcher's fd is -1: call it again after a while. */
 int weir_local_service(struct weir_local *local, struct weir_err *err);
 
 #endif

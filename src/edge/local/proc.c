@@ -1,6 +1,7 @@
 #include "edge/local/proc.h"
 
 #include "base/cleanup.h"
+#include "base/mem.h"
 #include "base/vec.h"
 
 #include <ctype.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 64, STAT_BYTES = 1024, TREE_PASSES_MAX = 32 };
+enum { PATH_BYTES = 64, STAT_BYTES = 1024 };
 
 bool weir_proc_is_dead(const struct weir_proc *proc)
 {
@@ -157,18 +158,16 @@ bool weir_proc_has_environment(pid_t pid, const char *entry)
     return false;
 }
 
-struct pids weir_vec(pid_t);
-
 /* Index of pid, or where it would stand. */
-static size_t find_pid(const struct pids *pids, pid_t pid)
+static size_t find_pid(const struct weir_proc_hunt *hunt, pid_t pid)
 {
     size_t low = 0;
-    size_t high = pids->n;
+    size_t high = hunt->n_pids;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (pids->items[middle] < pid)
+        if (hunt->pids[middle] < pid)
             low = middle + 1;
         else
             high = middle;
@@ -176,27 +175,28 @@ static size_t find_pid(const struct pids *pids, pid_t pid)
     return low;
 }
 
-static bool has_pid(const struct pids *pids, pid_t pid)
+static bool has_pid(const struct weir_proc_hunt *hunt, pid_t pid)
 {
-    size_t at = find_pid(pids, pid);
+    size_t at = find_pid(hunt, pid);
 
-    return at < pids->n && pids->items[at] == pid;
+    return at < hunt->n_pids && hunt->pids[at] == pid;
 }
 
 /* Short of memory the pid is not remembered: its children are found once they are reparented. */
-static void remember_pid(struct pids *pids, pid_t pid)
+static void remember_pid(struct weir_proc_hunt *hunt, pid_t pid)
 {
-    size_t at = find_pid(pids, pid);
+    size_t at = find_pid(hunt, pid);
 
-    if (weir_vec_reserve(pids, pids->n + 1) < 0)
+    if (hunt->n_pids == hunt->cap &&
+        weir_vec_grow(&hunt->pids, &hunt->cap, hunt->n_pids + 1, sizeof(pid_t)) < 0)
         return;
-    memmove(&pids->items[at + 1], &pids->items[at], (pids->n - at) * sizeof(pid_t));
-    pids->items[at] = pid;
-    pids->n++;
+    memmove(&hunt->pids[at + 1], &hunt->pids[at], (hunt->n_pids - at) * sizeof(pid_t));
+    hunt->pids[at] = pid;
+    hunt->n_pids++;
 }
 
 static void signal_member(const struct weir_proc *proc, pid_t own_group, const int *signals,
-                          unsigned n_signals, struct weir_proc_tree *tree)
+                          unsigned n_signals, struct weir_proc_hunt *hunt)
 {
     int result = 0;
 
@@ -206,16 +206,16 @@ static void signal_member(const struct weir_proc *proc, pid_t own_group, const i
             kill(-proc->pgrp, SIGKILL);
     }
     if (result == 0)
-        tree->n_signalled++;
+        hunt->n_signalled++;
     else if (errno == EPERM)
-        tree->n_denied++;
+        hunt->n_denied++;
 }
 
-/* One look at every process. Pids mostly rise from parent to child, so a child is met after its
- * parent, and what forks during the pass is still ahead of it. */
-static unsigned signal_pass(pid_t root, const int *signals, unsigned n_signals,
-                            struct pids *members, struct weir_proc_tree *tree)
+/* Pids mostly rise from parent to child, so a child is met after its parent, and what forks during
+ * the pass is still ahead of it. The dead have no children any more. */
+unsigned weir_proc_hunt_pass(struct weir_proc_hunt *hunt, const int *signals, unsigned n_signals)
 {
+    pid_t self = getpid();
     pid_t own_group = getpgrp();
     struct weir_proc_walk walk;
     struct weir_proc proc;
@@ -223,29 +223,22 @@ static unsigned signal_pass(pid_t root, const int *signals, unsigned n_signals,
 
     weir_proc_walk_init(&walk);
     while (weir_proc_walk_next(&walk, &proc)) {
-        if (proc.pid == root || (proc.ppid != root && !has_pid(members, proc.ppid)))
+        if (proc.pid == self || weir_proc_is_dead(&proc) || has_pid(hunt, proc.pid) ||
+            (proc.ppid != self && !has_pid(hunt, proc.ppid)))
             continue;
-        if (has_pid(members, proc.pid))
-            continue;
-        remember_pid(members, proc.pid);
+        remember_pid(hunt, proc.pid);
         n_new++;
-        if (!weir_proc_is_dead(&proc))
-            signal_member(&proc, own_group, signals, n_signals, tree);
+        signal_member(&proc, own_group, signals, n_signals, hunt);
     }
     weir_proc_walk_finish(&walk);
     return n_new;
 }
 
-struct weir_proc_tree weir_proc_signal_tree(pid_t root, const int *signals, unsigned n_signals)
+void weir_proc_hunt_finish(struct weir_proc_hunt *hunt)
 {
-    struct weir_proc_tree tree = {0};
-    struct pids members = {0};
-
-    for (int pass = 0; pass < TREE_PASSES_MAX; pass++)
-        if (signal_pass(root, signals, n_signals, &members, &tree) == 0)
-            break;
-    weir_vec_finish(&members);
-    return tree;
+    hunt->pids = weir_mem_free(hunt->pids);
+    hunt->n_pids = 0;
+    hunt->cap = 0;
 }
 
 int64_t weir_proc_oom_kills(void)

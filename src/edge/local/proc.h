@@ -3,6 +3,7 @@
 #define WEIR_EDGE_LOCAL_PROC_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -44,16 +45,28 @@ void weir_proc_walk_finish(struct weir_proc_walk *walk);
  * ("NAME=value"). False also where it cannot be read (other user, kernel thread). */
 bool weir_proc_has_environment(pid_t pid, const char *entry);
 
-struct weir_proc_tree {
+/* Signals to every living process below the caller, which is their subreaper (so that reparented
+ * descendants stay below it). Passes are repeated until one finds nobody new; the caller buries its
+ * dead between them, or a job that forks without end fills the machine's process table. */
+struct weir_proc_hunt {
+    pid_t *pids; /* signalled, rising */
+    size_t n_pids;
+    size_t cap;
     unsigned n_signalled;
     unsigned n_denied; /* alive, but the kernel does not let us signal them */
 };
 
-/* Sends signals (at most 2, one after the other) to every living process below root, root itself
- * left out, and goes on until a pass finds no new one. For SIGKILL whole process groups go at once,
- * which no fork can outrun; the group of the caller is left out. Only for root == the caller: that
- * keeps reparented descendants below root (PR_SET_CHILD_SUBREAPER). */
-struct weir_proc_tree weir_proc_signal_tree(pid_t root, const int *signals, unsigned n_signals);
+#define WEIR_PROC_HUNT_INIT                                                                        \
+    {                                                                                              \
+        NULL, 0, 0, 0, 0                                                                           \
+    }
+
+/* One pass: the signals, in their order, to each one found that this hunt did not signal yet. For
+ * SIGKILL its whole process group goes at once, which no fork can outrun; the caller's own group is
+ * left out. How many were found. */
+unsigned weir_proc_hunt_pass(struct weir_proc_hunt *hunt, const int *signals, unsigned n_signals);
+/* Frees the list; the counts stay. */
+void weir_proc_hunt_finish(struct weir_proc_hunt *hunt);
 
 /* The kernel's count of processes killed for memory since boot; -1 where it does not tell. */
 int64_t weir_proc_oom_kills(void);

@@ -21,6 +21,7 @@ enum {
     ROUND_MAX_US = 500 * 1000,
     GIVE_UP_US = 5 * 1000 * 1000, /* on processes the kernel does not let us signal */
     KILL_NICE = -20,
+    PASSES_MAX = 8,
 };
 
 static int64_t soon(uint32_t ms)
@@ -37,6 +38,52 @@ static void set_flag(struct weir_shim *shim, uint32_t flag)
         weir_slot_write(shim->slot_fd, &shim->status);
 }
 
+static void shorten(struct weir_shim *shim, int64_t deadline_us)
+{
+    if (deadline_us < shim->deadline_us)
+        shim->deadline_us = deadline_us;
+}
+
+static void on_main_exit(struct weir_shim *shim, int wait_status)
+{
+    shim->is_main_gone = true;
+    shim->status.wait_status = wait_status;
+    shim->status.ended_wall_ms = weir_clock_wall_ms();
+    shim->status.ended_mono_ms = weir_clock_mono_ms();
+    shim->limit_us = INT64_MAX;
+    if (shim->stage == WEIR_SHIM_TERM)
+        shorten(shim, weir_clock_mono_us() + LEFTOVER_GRACE_US);
+}
+
+/* Main, and whatever was reparented to us. False when we have no child any more, and so no
+ * descendant: every living one hangs below a child of ours. */
+static bool bury(struct weir_shim *shim)
+{
+    int wait_status;
+    pid_t pid;
+
+    while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0)
+        if (pid == shim->status.main_pid && !shim->is_main_gone)
+            on_main_exit(shim, wait_status);
+    return pid == 0;
+}
+
+/* To all of the job. Passes are few: the loop has pipes to empty, and comes back. */
+static struct weir_proc_hunt signal_all(struct weir_shim *shim, const int *signals,
+                                        unsigned n_signals)
+{
+    struct weir_proc_hunt hunt = WEIR_PROC_HUNT_INIT;
+
+    weir_cgroup_signal(&shim->cgroup, signals[0]);
+    for (int pass = 0; pass < PASSES_MAX; pass++) {
+        bury(shim);
+        if (weir_proc_hunt_pass(&hunt, signals, n_signals) == 0)
+            break;
+    }
+    weir_proc_hunt_finish(&hunt);
+    return hunt;
+}
+
 static void enter_term(struct weir_shim *shim, int64_t grace_us)
 {
     /* A stopped process would not see SIGTERM before it goes on. */
@@ -44,25 +91,24 @@ static void enter_term(struct weir_shim *shim, int64_t grace_us)
 
     shim->stage = WEIR_SHIM_TERM;
     shim->deadline_us = weir_clock_mono_us() + grace_us;
-    weir_cgroup_signal(&shim->cgroup, SIGTERM);
-    weir_proc_signal_tree(getpid(), signals, 2);
+    signal_all(shim, signals, 2);
 }
 
 static void kill_round(struct weir_shim *shim)
 {
     static const int signals[] = {SIGKILL};
-    struct weir_proc_tree tree;
+    struct weir_proc_hunt hunt;
     int64_t now;
 
+    bury(shim);
     if (!shim->is_main_gone)
         set_flag(shim, WEIR_ATTEMPT_KILL_SENT);
-    weir_cgroup_signal(&shim->cgroup, SIGKILL);
-    tree = weir_proc_signal_tree(getpid(), signals, 1);
+    hunt = signal_all(shim, signals, 1);
     now = weir_clock_mono_us();
     shim->deadline_us = now + shim->round_us;
     if (shim->round_us < ROUND_MAX_US)
         shim->round_us *= 2;
-    if (tree.n_denied == 0 || tree.n_signalled > 0)
+    if (hunt.n_denied == 0 || hunt.n_signalled > 0)
         shim->denied_since_us = 0;
     else if (shim->denied_since_us == 0)
         shim->denied_since_us = now;
@@ -93,12 +139,6 @@ static void enter_kill(struct weir_shim *shim)
     kill_round(shim);
 }
 
-static void shorten(struct weir_shim *shim, int64_t deadline_us)
-{
-    if (deadline_us < shim->deadline_us)
-        shim->deadline_us = deadline_us;
-}
-
 static void stop(struct weir_shim *shim, uint32_t grace_ms)
 {
     if (shim->stage < WEIR_SHIM_TERM)
@@ -124,7 +164,10 @@ static void obey(struct weir_shim *shim, const struct weir_command *command)
     uint32_t grace_ms =
         command->grace_ms == WEIR_COMMAND_GRACE_DEFAULT ? shim->launch.grace_ms : command->grace_ms;
 
-    if (command->op != WEIR_COMMAND_FORWARD)
+    /* Main may have ended before the command came, and we not have looked yet: then it was not
+     * stopped. */
+    bury(shim);
+    if (command->op != WEIR_COMMAND_FORWARD && !shim->is_main_gone)
         set_flag(shim, WEIR_ATTEMPT_STOP_ASKED);
     switch (command->op) {
     case WEIR_COMMAND_FORWARD:
@@ -171,30 +214,13 @@ bool weir_shim_is_stopped_early(struct weir_shim *shim)
     return false;
 }
 
-static void on_main_exit(struct weir_shim *shim, int wait_status)
-{
-    shim->is_main_gone = true;
-    shim->status.wait_status = wait_status;
-    shim->status.ended_wall_ms = weir_clock_wall_ms();
-    shim->status.ended_mono_ms = weir_clock_mono_ms();
-    shim->limit_us = INT64_MAX;
-    if (shim->stage == WEIR_SHIM_TERM)
-        shorten(shim, weir_clock_mono_us() + LEFTOVER_GRACE_US);
-}
-
-/* Buries the dead: main, and whatever was reparented to us. No child means no descendant: every
- * living one hangs below a child of ours. */
 static void reap(struct weir_shim *shim)
 {
-    int wait_status;
-    pid_t pid;
+    bool has_children = bury(shim);
 
-    while ((pid = waitpid(-1, &wait_status, WNOHANG)) > 0)
-        if (pid == shim->status.main_pid && !shim->is_main_gone)
-            on_main_exit(shim, wait_status);
     if (!shim->is_main_gone)
         return;
-    if (pid < 0 && errno == ECHILD && !weir_cgroup_is_populated(&shim->cgroup))
+    if (!has_children && !weir_cgroup_is_populated(&shim->cgroup))
         shim->is_all_gone = true;
     else if (shim->stage < WEIR_SHIM_TERM)
         enter_term(shim, LEFTOVER_GRACE_US);
@@ -220,6 +246,8 @@ static void run_timers(struct weir_shim *shim)
 {
     int64_t now = weir_clock_mono_us();
 
+    if (now >= shim->limit_us)
+        bury(shim); /* what ended in time did not overrun its limit: main's end lifts it */
     if (now >= shim->limit_us) {
         shim->limit_us = INT64_MAX;
         set_flag(shim, WEIR_ATTEMPT_TIME_LIMIT);

@@ -16,7 +16,4 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
                      struct weir_err *err);
 struct weir_sqlite *weir_sqlite_close(struct weir_sqlite *store);
 
-/* For `weir --version`. */
-const char *weir_sqlite_version(void);
-
 #endif

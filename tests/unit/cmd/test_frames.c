@@ -20,7 +20,7 @@ static void put_frame(struct weir_buf *out, unsigned kind, uint32_t member, stru
 /* What came out, with the pieces of output put together again. */
 static int transcribe(struct weir_frames *frames, struct weir_str input, struct weir_buf *out)
 {
-    struct weir_frame frame;
+    struct weir_frame_piece frame;
     int result;
 
     while ((result = weir_frames_next(frames, &input, &frame, NULL)) > 0) {
@@ -95,7 +95,7 @@ static void nonsense_is_refused(void **state)
         struct weir_str input = streams[i];
         struct weir_err err = WEIR_ERR_INIT;
         struct weir_frames frames;
-        struct weir_frame frame;
+        struct weir_frame_piece frame;
 
         weir_frames_init(&frames);
         assert_int_equal(weir_frames_next(&frames, &input, &frame, &err), WEIR_E_INVALID);
@@ -108,7 +108,7 @@ static void memory_may_be_short(void **state)
 {
     weir_cleanup_buf struct weir_buf stream = WEIR_BUF_INIT(1 << 16);
     struct weir_frames frames;
-    struct weir_frame frame;
+    struct weir_frame_piece frame;
     struct weir_str input;
     (void)state;
 

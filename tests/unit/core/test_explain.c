@@ -184,7 +184,9 @@ static void what_is_out_of_service(void **state)
                         "nodes:DeviceCordoned*1] devices:None*3(0/1)[devices:DeviceUnhealthy*1 "
                         "devices:DeviceCordoned*1 devices:DeviceForeign*1]]");
     assert_int_equal(verdict_of(&b, "one")->unblock, WEIR_UNBLOCK_UNCORDON);
-    assert_int_equal(verdict_of(&b, "one")->unblock_subject, node_at(&b, "n1"));
+    /* Where it would go. */
+    assert_int_equal(verdict_of(&b, "one")->unblock_subject_kind, WEIR_SUBJECT_DEVICE);
+    assert_int_equal(verdict_of(&b, "one")->unblock_subject, device_at(&b, "n2", 0));
     assert_string_equal(why(&b, "four"), "NodeCordoned");
     assert_int_equal(verdict_of(&b, "four")->unblock, WEIR_UNBLOCK_UNCORDON);
     assert_int_equal(verdict_of(&b, "four")->unblock_subject_kind, WEIR_SUBJECT_NODE);
@@ -246,13 +248,103 @@ static void backoff_of_some_tasks(void **state)
     bench_finish(&b);
 }
 
+/* All the ends that it takes, and none that it does not: the last of them is named. */
+static void the_ends_that_are_enough(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    add_node(&b, (struct node_spec){.name = "n2", .gpus = 4});
+    add_queue(&b, (struct queue_spec){.name = "q", .limit_gpus = 13});
+    add_job(&b, (struct job_spec){.name = "six", .queue = "q", .gpus = 6, .p50_ms = 3600000});
+    add_job(&b, (struct job_spec){.name = "two", .queue = "q", .gpus = 2, .p50_ms = 20000});
+    add_job(&b, (struct job_spec){.name = "four", .queue = "q", .gpus = 4, .p50_ms = 60000});
+    tick(&b);
+    run_started(&b);
+    assert_string_equal(node_of(&b, "four", 0), "n2");
+    add_job(&b, (struct job_spec){.name = "wants8", .queue = "q", .gpus = 8});
+    add_job(&b, (struct job_spec){.name = "wants5", .queue = "q", .gpus = 5});
+    add_job(&b, (struct job_spec){.name = "wants3", .queue = "q", .gpus = 3});
+    add_job(&b, (struct job_spec){.name = "wants2", .queue = "q", .gpus = 2});
+    tick(&b);
+    assert_int_equal(verdict_of(&b, "wants8")->unblock, WEIR_UNBLOCK_WAIT_FOR);
+    assert_int_equal(verdict_of(&b, "wants8")->unblock_subject, job_at(&b, "six"));
+    assert_int_equal(verdict_of(&b, "wants8")->unblock_n_more, 1);
+    assert_int_equal(verdict_of(&b, "wants5")->unblock_subject, job_at(&b, "six"));
+    assert_int_equal(verdict_of(&b, "wants5")->unblock_n_more, 0);
+    assert_int_equal(verdict_of(&b, "wants3")->unblock_subject, job_at(&b, "four"));
+    assert_int_equal(verdict_of(&b, "wants3")->unblock_n_more, 0);
+    assert_int_equal(verdict_of(&b, "wants2")->unblock_subject, job_at(&b, "two"));
+    assert_int_equal(verdict_of(&b, "wants2")->unblock_n_more, 0);
+    bench_finish(&b);
+}
+
+/* The limit lets go before the places do, or after. */
+static void the_ends_that_make_room_below_a_limit(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    add_node(&b, (struct node_spec){.name = "n2", .gpus = 8});
+    add_queue(&b, (struct queue_spec){.name = "q", .limit_gpus = 10});
+    add_job(&b, (struct job_spec){.name = "first", .queue = "q", .gpus = 3, .p50_ms = 10000});
+    add_job(&b, (struct job_spec){.name = "second", .queue = "q", .gpus = 3, .p50_ms = 20000});
+    add_job(&b, (struct job_spec){.name = "third", .queue = "q", .gpus = 4, .p50_ms = 30000});
+    tick(&b);
+    run_started(&b);
+    add_job(&b, (struct job_spec){.name = "j", .queue = "q", .gpus = 5});
+    tick(&b);
+    assert_string_equal(why(&b, "j"), "QueueLimit");
+    assert_int_equal(verdict_of(&b, "j")->unblock, WEIR_UNBLOCK_WAIT_FOR);
+    assert_int_equal(verdict_of(&b, "j")->unblock_subject, job_at(&b, "second"));
+    assert_int_equal(verdict_of(&b, "j")->unblock_n_more, 1);
+    bench_finish(&b);
+}
+
+/* What is held counts as well: the cordon is not all that is in the way. */
+static void cordons_and_the_ends_that_are_needed_besides(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    add_job(&b, (struct job_spec){.name = "runs", .queue = "q", .gpus = 1});
+    tick(&b);
+    run_started(&b);
+    for (int i = 0; i < 4; i++)
+        if (weir_edit_device(b.edit, device_at(&b, "n1", i))->n_sharers == 0)
+            weir_edit_device(b.edit, device_at(&b, "n1", i))->cordoned = i >= 2;
+    add_job(&b, (struct job_spec){.name = "three", .queue = "q", .gpus = 3});
+    add_job(&b, (struct job_spec){.name = "four", .queue = "q", .gpus = 4});
+    tick(&b);
+    assert_int_equal(verdict_of(&b, "three")->unblock, WEIR_UNBLOCK_UNCORDON);
+    assert_int_equal(verdict_of(&b, "three")->unblock_n_more, 1);
+    assert_int_equal(verdict_of(&b, "three")->unblock_n_ends, 0);
+    assert_int_equal(verdict_of(&b, "four")->unblock, WEIR_UNBLOCK_UNCORDON);
+    assert_int_equal(verdict_of(&b, "four")->unblock_n_more, 1);
+    assert_int_equal(verdict_of(&b, "four")->unblock_n_ends, 1);
+    bench_finish(&b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(busy_gpus_and_who_holds_them),  cmocka_unit_test(at_most_eight_holders),
-        cmocka_unit_test(limits_say_where_and_how_much), cmocka_unit_test(gangs_and_topology),
-        cmocka_unit_test(what_is_out_of_service),        cmocka_unit_test(evictions_and_promises),
+        cmocka_unit_test(busy_gpus_and_who_holds_them),
+        cmocka_unit_test(at_most_eight_holders),
+        cmocka_unit_test(limits_say_where_and_how_much),
+        cmocka_unit_test(gangs_and_topology),
+        cmocka_unit_test(what_is_out_of_service),
+        cmocka_unit_test(evictions_and_promises),
         cmocka_unit_test(backoff_of_some_tasks),
+        cmocka_unit_test(the_ends_that_are_enough),
+        cmocka_unit_test(the_ends_that_make_room_below_a_limit),
+        cmocka_unit_test(cordons_and_the_ends_that_are_needed_besides),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

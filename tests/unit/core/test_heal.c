@@ -119,6 +119,35 @@ static void caps_the_backoff(void **state)
     bench_finish(&b);
 }
 
+/* A back-off is of wall time: once the clock is set back, it is over rather than as much longer. */
+static void a_clock_that_is_set_back_ends_the_backoff(void **state)
+{
+    static const enum weir_end ends[] = {WEIR_END_EXITED, WEIR_END_NOT_STARTED};
+
+    (void)state;
+    for (int is_gang = 0; is_gang <= 1; is_gang++)
+        for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+            struct bench b;
+
+            one_node(&b);
+            b.now.wall_ms += 7200000;
+            starts(&b, (struct job_spec){.name = "j", .retries = 1, .tasks = is_gang ? 2 : 1});
+            end_task(&b, "j", 0, ends[i], 1);
+            if (is_gang)
+                end_task(&b, "j", 1, WEIR_END_STOPPED, 143);
+            tick(&b);
+            assert_string_equal(states(&b, "j"), is_gang ? "QQ" : "Q");
+            b.now.wall_ms += 700;
+            b.now.wall_ms -= 500; /* a little: it waits a little longer */
+            tick(&b);
+            assert_int_equal(b.plan.n_actions, 0);
+            b.now.wall_ms -= 3600000;
+            tick(&b);
+            assert_string_equal(states(&b, "j"), is_gang ? "SS" : "S");
+            bench_finish(&b);
+        }
+}
+
 static void cancel(struct bench *b, const char *job)
 {
     weir_edit_workload(b->edit, job_at(b, job))->cancelled = 1;
@@ -148,6 +177,201 @@ static void cancels(void **state)
     tick(&b);
     assert_string_equal(states(&b, "j"), "DFCCCXXXCC");
     bench_finish(&b);
+}
+
+/* What is asked to leave may have ended by itself before it heard of it. */
+static void settles_what_was_to_leave(void **state)
+{
+    static const struct {
+        enum weir_cause why;
+        enum weir_end end;
+        int32_t status;
+        const char *state;
+        enum weir_cause cause;
+    } rows[] = {
+        {WEIR_CAUSE_PREEMPTED, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_RECLAIMED, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_DRAINED, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_RUN_LIMIT, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_GANG_BROKEN, WEIR_END_EXITED, 0, "D", WEIR_CAUSE_EXITED},
+        {WEIR_CAUSE_CANCELLED, WEIR_END_EXITED, 0, "C", WEIR_CAUSE_CANCELLED},
+        {WEIR_CAUSE_PREEMPTED, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_PREEMPTED},
+        {WEIR_CAUSE_RECLAIMED, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_RECLAIMED},
+        {WEIR_CAUSE_DRAINED, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_DRAINED},
+        {WEIR_CAUSE_RUN_LIMIT, WEIR_END_EXITED, 3, "F", WEIR_CAUSE_RUN_LIMIT},
+        {WEIR_CAUSE_GANG_BROKEN, WEIR_END_EXITED, 3, "Q", WEIR_CAUSE_GANG_BROKEN},
+        {WEIR_CAUSE_CANCELLED, WEIR_END_EXITED, 3, "C", WEIR_CAUSE_CANCELLED},
+        {WEIR_CAUSE_PREEMPTED, WEIR_END_STOPPED, 0, "Q", WEIR_CAUSE_PREEMPTED},
+        {WEIR_CAUSE_RUN_LIMIT, WEIR_END_STOPPED, 0, "F", WEIR_CAUSE_RUN_LIMIT},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct bench b;
+
+        print_message("row %zu\n", i);
+        one_node(&b);
+        starts(&b, (struct job_spec){.name = "j", .retries = 1});
+        assert_int_equal(weir_edit_task_state(b.edit, task_at(&b, "j", 0), WEIR_TASK_STOPPING), 0);
+        weir_edit_task(b.edit, task_at(&b, "j", 0))->stop_cause = rows[i].why;
+        end_task(&b, "j", 0, rows[i].end, rows[i].status);
+        tick(&b);
+        assert_string_equal(states(&b, "j"), rows[i].state);
+        assert_int_equal(action_on(&b, "j", 0)->cause, rows[i].cause);
+        assert_int_equal(task_of(&b, "j", 0)->n_failures, 0);
+        assert_string_equal(gpus_of(&b, "j", 0), "");
+        bench_finish(&b);
+    }
+}
+
+/* The workload may be cancelled while its task leaves for another reason. */
+static void cancels_what_was_to_leave(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    one_node(&b);
+    starts(&b, (struct job_spec){.name = "j"});
+    weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_DRAINING;
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "X");
+    cancel(&b, "j");
+    end_task(&b, "j", 0, WEIR_END_EXITED, 0);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "C");
+    bench_finish(&b);
+}
+
+static void preempt(struct bench *b, const char *job, uint32_t member)
+{
+    assert_int_equal(weir_edit_task_state(b->edit, task_at(b, job, member), WEIR_TASK_STOPPING), 0);
+    weir_edit_task(b->edit, task_at(b, job, member))->stop_cause = WEIR_CAUSE_PREEMPTED;
+}
+
+/* Whoever leaves room may take its time for a checkpoint; who is to end does not get that. */
+static void stops_what_was_to_leave_room(void **state)
+{
+    static const enum weir_cause leave[] = {WEIR_CAUSE_PREEMPTED, WEIR_CAUSE_RECLAIMED,
+                                            WEIR_CAUSE_DRAINED, WEIR_CAUSE_RUN_LIMIT};
+    struct bench b;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(leave) / sizeof(leave[0]); i++) {
+        bool is_stopped = leave[i] == WEIR_CAUSE_RUN_LIMIT;
+
+        one_node(&b);
+        starts(&b, (struct job_spec){.name = "j"});
+        preempt(&b, "j", 0);
+        weir_edit_task(b.edit, task_at(&b, "j", 0))->stop_cause = leave[i];
+        cancel(&b, "j");
+        tick(&b);
+        assert_int_equal(b.plan.n_actions, is_stopped ? 0 : 1);
+        assert_string_equal(states(&b, "j"), "X");
+        if (!is_stopped) {
+            assert_int_equal(action_on(&b, "j", 0)->kind, WEIR_ACTION_STOP);
+            assert_int_equal(task_of(&b, "j", 0)->stop_cause, WEIR_CAUSE_CANCELLED);
+        }
+        tick(&b);
+        assert_int_equal(b.plan.n_actions, 0); /* asked once */
+        end_task(&b, "j", 0, WEIR_END_STOPPED, 143);
+        tick(&b);
+        assert_string_equal(states(&b, "j"), is_stopped ? "F" : "C");
+        bench_finish(&b);
+    }
+}
+
+/* Room that was being made for somebody is still theirs when its holder is cancelled. */
+static void keeps_the_promise_of_room_that_is_cancelled(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 1});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    starts(&b, (struct job_spec){.name = "low"});
+    add_job(&b, (struct job_spec){.name = "high", .queue = "q", .gpus = 1, .priority = 1});
+    tick(&b);
+    assert_int_equal(task_of(&b, "low", 0)->for_whom, job_at(&b, "high"));
+    cancel(&b, "low");
+    tick(&b);
+    assert_int_equal(task_of(&b, "low", 0)->stop_cause, WEIR_CAUSE_CANCELLED);
+    assert_int_equal(task_of(&b, "low", 0)->for_whom, job_at(&b, "high"));
+    bench_finish(&b);
+}
+
+static void stops_at_the_run_limit_what_was_to_leave_room(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    add_queue(&b, (struct queue_spec){.name = "q", .run_limit_ms = 60000});
+    starts(&b, (struct job_spec){.name = "j", .retries = 1});
+    preempt(&b, "j", 0);
+    tick(&b);
+    assert_int_equal(b.plan.n_actions, 0);
+    assert_int_equal(b.plan.wake_wall_ms, b.now.wall_ms + 60000);
+    b.now.mono_ms += 60000;
+    tick(&b);
+    assert_int_equal(action_on(&b, "j", 0)->cause, WEIR_CAUSE_RUN_LIMIT);
+    end_task(&b, "j", 0, WEIR_END_STOPPED, 143);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "F");
+    bench_finish(&b);
+}
+
+/* Of a gang that leaves room: cancelled; or one of it, asked to leave by nobody, fails for good. */
+static void stops_a_gang_that_was_to_leave_room(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    for (int is_cancel = 0; is_cancel <= 1; is_cancel++) {
+        enum weir_cause cause = is_cancel ? WEIR_CAUSE_CANCELLED : WEIR_CAUSE_GANG_BROKEN;
+
+        one_node(&b);
+        starts(&b, (struct job_spec){.name = "g", .tasks = 3});
+        preempt(&b, "g", 0);
+        preempt(&b, "g", 1);
+        if (is_cancel)
+            cancel(&b, "g");
+        else
+            end_task(&b, "g", 2, WEIR_END_EXITED, 1);
+        tick(&b);
+        assert_string_equal(states(&b, "g"), is_cancel ? "XXX" : "XXF");
+        assert_int_equal(task_of(&b, "g", 0)->stop_cause, cause);
+        assert_int_equal(task_of(&b, "g", 1)->stop_cause, cause);
+        tick(&b);
+        assert_int_equal(b.plan.n_actions, 0);
+        end_stopping(&b);
+        tick(&b);
+        assert_string_equal(states(&b, "g"), is_cancel ? "CCC" : "CCF");
+        bench_finish(&b);
+    }
+}
+
+/* A gang in which all were asked to leave: done when all had ended well, else run again whole. */
+static void settles_a_gang_that_was_to_leave(void **state)
+{
+    struct bench b;
+
+    (void)state;
+    for (int all = 0; all <= 1; all++) {
+        one_node(&b);
+        starts(&b, (struct job_spec){.name = "g", .tasks = 2});
+        weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_DRAINING;
+        tick(&b);
+        assert_string_equal(states(&b, "g"), "XX");
+        end_task(&b, "g", 0, WEIR_END_EXITED, 0);
+        tick(&b);
+        assert_string_equal(states(&b, "g"), "DX");
+        end_task(&b, "g", 1, all ? WEIR_END_EXITED : WEIR_END_STOPPED, 0);
+        tick(&b);
+        assert_string_equal(states(&b, "g"), all ? "DD" : "QQ");
+        bench_finish(&b);
+    }
 }
 
 static void empties_nodes_that_drain(void **state)
@@ -370,7 +594,15 @@ int main(void)
         cmocka_unit_test(settles_by_itself),
         cmocka_unit_test(retries_until_none_is_left),
         cmocka_unit_test(caps_the_backoff),
+        cmocka_unit_test(a_clock_that_is_set_back_ends_the_backoff),
         cmocka_unit_test(cancels),
+        cmocka_unit_test(settles_what_was_to_leave),
+        cmocka_unit_test(cancels_what_was_to_leave),
+        cmocka_unit_test(stops_what_was_to_leave_room),
+        cmocka_unit_test(keeps_the_promise_of_room_that_is_cancelled),
+        cmocka_unit_test(stops_at_the_run_limit_what_was_to_leave_room),
+        cmocka_unit_test(stops_a_gang_that_was_to_leave_room),
+        cmocka_unit_test(settles_a_gang_that_was_to_leave),
         cmocka_unit_test(empties_nodes_that_drain),
         cmocka_unit_test(stops_at_the_run_limit),
         cmocka_unit_test(stops_the_gang_of_a_member_that_failed),

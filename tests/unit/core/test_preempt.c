@@ -29,7 +29,7 @@ static void takes_the_place_of_lower_priority(void **state)
     assert_int_equal(action_on(&b, "newer", 0)->cause, WEIR_CAUSE_PREEMPTED);
     assert_int_equal(action_on(&b, "newer", 0)->for_whom, job_at(&b, "urgent"));
     /* Nobody else is asked while they leave, and nobody takes what is free meanwhile. */
-    end_task(&b, "newer", 0, WEIR_END_EXITED, 0);
+    end_task(&b, "newer", 0, WEIR_END_EXITED, 143);
     add_job(&b, (struct job_spec){.name = "thief", .queue = "q", .gpus = 1});
     tick(&b);
     assert_string_equal(states(&b, "newer"), "Q");

@@ -94,7 +94,7 @@ static void test_query(void **state)
         {"GET", "/v1/workloads?limit=1001", NULL, NULL, 400, "invalid", NULL},
         {"GET", "/v1/workloads?limit=", NULL, NULL, 400, "invalid", NULL},
         {"GET", "/v1/workloads?after=-1", NULL, NULL, 400, "invalid", NULL},
-        {"GET", "/v1/workloads?state=runing", NULL, NULL, 400, "invalid", "running"},
+        {"GET", "/v1/workloads?state=runninx", NULL, NULL, 400, "invalid", "running"},
         {"GET", "/v1/workloads?name=%ff", NULL, NULL, 400, "invalid", NULL},
         {"GET", "/v1/queues?after=nobody", NULL, NULL, 400, "invalid", "first page"},
         {"GET", "/v1/events?after=x", NULL, NULL, 400, "invalid", NULL},

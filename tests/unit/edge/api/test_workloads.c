@@ -373,6 +373,8 @@ static void test_cancel_and_signal(void **state)
     api_ask(&f, "POST", "/v1/workloads/train/cancel", NULL, NULL, &answer);
     assert_int_equal(answer.status, 202);
     assert_string_equal(f.asked, "cancel 1");
+    assert_string_equal(api_text(&answer, "id"), "1");
+    assert_string_equal(api_text(&answer, "was"), "queued");
     api_answer_finish(&answer);
     api_ask(&f, "POST", "/v1/workloads/nobody/cancel", NULL, NULL, &answer);
     assert_int_equal(answer.status, 404);
@@ -412,7 +414,7 @@ static void plan_for(uint64_t waiting, uint64_t holder)
     reasons[3] = (struct weir_reason){.level = WEIR_LEVEL_DEVICES,
                                       .code = WEIR_REASON_DEVICE_BUSY,
                                       .subject = WEIR_NONE,
-                                      .resource = WEIR_RES_GPU,
+                                      .resource = WEIR_NONE,
                                       .count = 1,
                                       .n_holders = 1,
                                       .first_child = WEIR_NONE,
@@ -468,15 +470,53 @@ static void test_explain_waiting(void **state)
     assert_string_equal(api_text(&answer, "text[0]"), "workload: ok");
     assert_string_equal(api_text(&answer, "text[1]"),
                         "queue research: ok (1 GPU held, limit 2 GPUs)");
-    assert_string_equal(api_text(&answer, "text[2]"), "nodes: 2 of 2 have too few free GPUs");
-    assert_string_equal(api_text(&answer, "text[3]"),
-                        "GPUs: 1 of 3 is held by other workloads; held by workload 1 (until about "
-                        "1970-01-01 14:24 UTC)");
+    assert_string_equal(api_text(&answer, "text[2]"), "nodes: not enough free GPUs anywhere");
+    assert_string_equal(
+        api_text(&answer, "text[3]"),
+        "GPUs: 1 of 3 GPUs is held by other workloads; held by workload 1 (until about "
+        "1970-01-01 14:24 UTC)");
     assert_string_equal(api_text(&answer, "text[4]"),
                         "what it needs comes free with the end of workload/1");
     assert_string_equal(api_text(&answer, "text[5]"),
                         "starts about 1970-01-01 14:24 UTC (at the latest 1970-01-02 04:48 UTC)");
     api_answer_finish(&answer);
+}
+
+/* The simulation may fail, be one of too many, or end when nobody waits for it any more. */
+static void test_explain_without_time(void **state)
+{
+    static const char request[] = "GET /v1/workloads/next/explain HTTP/1.1\r\nHost: a\r\n\r\n";
+    struct api_answer answer;
+    int fds[8];
+
+    (void)state;
+    api_add(&f, "next", "research", 1, false);
+    api_tick(&f);
+    f.eta_p50 = 51840000;
+    get("/v1/workloads/next/explain", 200, &answer);
+    assert_string_equal(api_text(&answer, "expected_start"), "null");
+    assert_string_equal(api_text(&answer, "text[1]"),
+                        "when it starts cannot be told: too large to simulate");
+    api_answer_finish(&answer);
+    f.eta_p90 = INT64_MAX;
+    get("/v1/workloads/next/explain", 200, &answer);
+    assert_string_equal(api_text(&answer, "expected_start.p90_ms"), "null");
+    assert_non_null(strstr(api_text(&answer, "text[1]"), "(at the latest unknown)"));
+    api_answer_finish(&answer);
+    f.eta_takes_ms = 500;
+    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+        fds[i] = api_dial(&f);
+        api_say(&f, fds[i], request, sizeof(request) - 1);
+        for (int k = 0; k < 10; k++)
+            api_turn(&f);
+    }
+    get("/v1/workloads/next/explain", 200, &answer);
+    assert_string_equal(api_text(&answer, "text[1]"),
+                        "when it starts cannot be told: too many ask at once");
+    api_answer_finish(&answer);
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        close(fds[i]);
+    /* The fixture goes while they are under way. */
 }
 
 static void test_explain_others(void **state)
@@ -489,9 +529,11 @@ static void test_explain_others(void **state)
     api_add(&f, "fresh", "default", 1, false);
     api_start(&f, running, 0, 0);
     api_run(&f, running, 0);
+    weir_edit_workload(f.edit, api_row(&f, running))->runtime.limit_ms = 3600000;
     api_tick(&f);
     get("/v1/workloads/train/explain", 200, &answer);
-    assert_non_null(strstr(api_text(&answer, "text[0]"), "running on node alpha, for "));
+    assert_non_null(strstr(api_text(&answer, "text[0]"), "running on node alpha with 1 GPU, for "));
+    assert_non_null(strstr(api_text(&answer, "text[0]"), ", time limit 1h00m, until "));
     assert_string_equal(api_text(&answer, "expected_start"), "null");
     api_answer_finish(&answer);
     get("/v1/workloads/fresh/explain", 200, &answer);
@@ -505,6 +547,7 @@ static void test_explain_others(void **state)
     get("/v1/workloads/train/explain", 200, &answer);
     assert_string_equal(api_text(&answer, "text[0]"),
                         "failed: exit 9, at 1970-01-01 00:50 UTC, after 16m40s");
+    assert_string_equal(api_text(&answer, "text[1]"), "");
     api_answer_finish(&answer);
 }
 
@@ -525,6 +568,7 @@ int main(void)
         TEST(test_ended_array),
         TEST(test_cancel_and_signal),
         TEST(test_explain_waiting),
+        TEST(test_explain_without_time),
         TEST(test_explain_others),
     };
 

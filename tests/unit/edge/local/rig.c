@@ -102,9 +102,11 @@ int rig_setup(void **state)
     return 0;
 }
 
-/* Processes that work in the rig's directory (launcher and shims), each sent the signal. */
-static unsigned signal_workers(const struct rig *rig, int signal)
+/* Processes that work in the rig's directory (launcher and shims); told to kill their jobs. */
+static unsigned count_workers(const struct rig *rig, bool must_kill)
 {
+    const struct weir_command command = {WEIR_COMMAND_KILL, 0, 0};
+    union sigval value = {.sival_ptr = (void *)(uintptr_t)weir_command_pack(&command)};
     struct weir_proc_walk walk;
     struct weir_proc proc;
     unsigned n = 0;
@@ -120,8 +122,11 @@ static unsigned signal_workers(const struct rig *rig, int signal)
         if (n_cwd <= 0)
             continue;
         cwd[n_cwd] = '\0';
-        if (strcmp(cwd, rig->dir) == 0 && kill(proc.pid, signal) == 0)
-            n++;
+        if (strcmp(cwd, rig->dir) != 0)
+            continue;
+        n++;
+        if (must_kill)
+            sigqueue(proc.pid, WEIR_COMMAND_SIGNAL, value);
     }
     weir_proc_walk_finish(&walk);
     return n;
@@ -132,18 +137,21 @@ int rig_teardown(void **state)
     enum { TEARDOWN_MS = 20000 };
     struct rig *rig = *state;
     int64_t until = rig_now_ms() + TEARDOWN_MS;
-    unsigned n_left;
+    bool was_left = false;
 
     weir_launcher_stop(&rig->launcher);
-    while ((n_left = signal_workers(rig, 0)) > 0 && rig_now_ms() < until)
+    while (count_workers(rig, false) > 0 && rig_now_ms() < until)
         rig_pause();
-    /* What a failed test left is stopped; SIGTERM to a shim stops its job. */
-    if (n_left > 0) {
-        signal_workers(rig, SIGTERM);
-        print_error("%u shims were left\n", n_left);
+    /* What a failed test left must not stay. */
+    if (count_workers(rig, true) > 0) {
+        was_left = true;
+        print_error("shims were left\n");
+        until = rig_now_ms() + TEARDOWN_MS;
+        while (count_workers(rig, false) > 0 && rig_now_ms() < until)
+            rig_pause();
     }
     rig_destroy(rig);
-    return n_left > 0;
+    return was_left;
 }
 
 void rig_prepare(struct rig *rig, struct rig_job *job, const char *const *argv)

@@ -11,8 +11,8 @@
 enum { BOMB_SECONDS = 20, BOMB_PAUSE_US = 5000 };
 
 /* Forks for ever: `limit` processes that each replace themselves again and again, from the moment
- * that "burning" was written. They pause between two forks and give up after a while, so that a shim
- * that does not get them cannot cost the machine its pids. */
+ * that "burning" was written. They pause between two forks and give up after a while, so that a
+ * shim that does not get them cannot cost the machine its pids. */
 static int fork_bomb(int limit, bool in_own_sessions)
 {
     time_t end = time(NULL) + BOMB_SECONDS;

@@ -208,7 +208,7 @@ static void a_job_runs_as_another_user(void **state)
     script_argv[2] = "id -u; id -g; id -G; echo by name > /dev/stdout; echo err > /dev/stderr; "
                      "umask; grep -E '^(CapEff|CapPrm|Groups)' /proc/self/status; "
                      "cat /proc/self/oom_score_adj; cat /proc/$PPID/environ; "
-                     "touch /root/no 2>/dev/null || echo denied";
+                     "touch /etc/no 2>/dev/null || echo denied";
     rig_prepare(rig, &job, script_argv);
     job.launch.set_identity = true;
     job.launch.uid = 12345;

@@ -44,6 +44,27 @@ static void assert_killed(const struct weir_attempt_status *status, int signal, 
 
 #define LOOP "while :; do sleep 0.02; done"
 
+/* What a job of this rig reads before it ends: nothing, until let_through(). */
+static int open_gate(struct rig *rig)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/gate", rig->dir);
+    return mkfifo(path, 0600) == 0 || errno == EEXIST ? 0 : -1;
+}
+
+static void let_through(struct rig *rig)
+{
+    char path[300];
+    int fd;
+
+    snprintf(path, sizeof(path), "%s/gate", rig->dir);
+    fd = open(path, O_WRONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, "\n", 1), 1);
+    close(fd);
+}
+
 static void stop_lets_the_job_clean_up(void **state)
 {
     struct rig *rig = *state;
@@ -301,6 +322,49 @@ static void sigterm_to_the_shim_is_a_stop(void **state)
     assert_exited(&status, 2, WEIR_ATTEMPT_STOP_ASKED);
 }
 
+/* The shim does not look while main ends, is told, and is over its limit: none of that is why. */
+static void what_ended_before_was_not_stopped(void **state)
+{
+    static const struct {
+        int op;
+        int64_t time_limit_ms; /* 0: none */
+    } rows[] = {{WEIR_COMMAND_STOP, 0},
+                {WEIR_COMMAND_CHECKPOINT, 0},
+                {WEIR_COMMAND_KILL, 0},
+                {WEIR_COMMAND_FORWARD, 0},
+                {WEIR_COMMAND_OP_MAX, 1000}};
+    struct rig *rig = *state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct rig_job job;
+        struct weir_attempt_status status;
+        struct weir_proc proc;
+        int64_t until;
+
+        print_message("row %zu\n", i);
+        script_argv[2] = "echo ready; read line < gate";
+        rig_prepare(rig, &job, script_argv);
+        job.launch.cwd = rig->dir;
+        job.launch.time_limit_ms = rows[i].time_limit_ms;
+        assert_int_equal(open_gate(rig), 0);
+        rig_launch(rig, &job);
+        status = rig_wait_running(rig, &job);
+        rig_wait_output(rig, &job, "ready");
+        until = rig_now_ms() + rows[i].time_limit_ms; /* the limit counts from before */
+        assert_int_equal(kill(status.shim_pid, SIGSTOP), 0);
+        rig_wait_until(weir_proc_read(status.shim_pid, &proc) && proc.state == 'T');
+        let_through(rig);
+        rig_wait_until(weir_proc_read(status.main_pid, &proc) && proc.state == 'Z');
+        if (rows[i].op != WEIR_COMMAND_OP_MAX)
+            rig_command(rig, &job, rows[i].op, SIGUSR1, DEFAULT_GRACE_MS);
+        else
+            rig_wait_until(rig_now_ms() > until);
+        assert_int_equal(kill(status.shim_pid, SIGCONT), 0);
+        status = rig_wait_final(rig, &job);
+        assert_exited(&status, 0, 0);
+    }
+}
+
 static void commands_reach_nobody_else(void **state)
 {
     struct rig *rig = *state;
@@ -343,6 +407,7 @@ static int run_all(void)
         cmocka_unit_test_setup_teardown(a_stop_before_the_start_prevents_it, rig_setup,
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(sigterm_to_the_shim_is_a_stop, rig_setup, rig_teardown),
+        cmocka_unit_test_setup_teardown(what_ended_before_was_not_stopped, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown(commands_reach_nobody_else, rig_setup, rig_teardown),
     };
 

@@ -1,0 +1,193 @@
+/* Many resources at once, all or nothing. */
+#include "app/service_impl.h"
+#include "base/arena.h"
+#include "base/tree.h"
+
+struct applying {
+    struct weir_server *server;
+    const struct weir_actor *actor;
+    const struct weir_tree *const *docs;
+    uint32_t n;
+    enum weir_kind *kinds;
+    struct weir_queue_change *queues; /* name empty where the document is no queue */
+    struct weir_submission *submissions;
+    struct weir_apply_result *results;
+    struct weir_arena *arena;
+};
+
+static int check_apply(struct applying *a, struct weir_err *err)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        int r = weir_resource_check(a->docs[i], &a->kinds[i], err);
+
+        if (r == 0)
+            r = weir_service_check_role(
+                a->actor, a->kinds[i] == WEIR_KIND_QUEUE ? WEIR_ROLE_ADMIN : WEIR_ROLE_SUBMIT,
+                a->kinds[i] == WEIR_KIND_QUEUE ? "change queues" : "submit", err);
+        if (r == 0 && a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_check(a->server, a->docs[i], a->arena, &a->queues[i], err);
+        if (r < 0)
+            return r;
+        for (uint32_t j = 0; j < i; j++)
+            if (a->queues[i].name.len > 0 && weir_str_eq(a->queues[i].name, a->queues[j].name))
+                return weir_tree_error(a->docs[i], err, "queue '%.*s' is given twice",
+                                       WEIR_STR_ARG(a->queues[i].name));
+    }
+    return weir_queue_change_check_parents(a->server, a->docs, a->queues, a->n, err);
+}
+
+static int move_queues(struct applying *a, bool back, uint32_t *ret_failed)
+{
+    int r = 0;
+
+    *ret_failed = 0;
+    for (uint32_t i = 0; r == 0 && i < a->n; i++)
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_unlink(a->server, &a->queues[i], back);
+    for (uint32_t i = 0; r == 0 && i < a->n; i++) {
+        *ret_failed = i;
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_link(a->server, &a->queues[i], back);
+    }
+    return r;
+}
+
+static int write_queues(struct applying *a, struct weir_err *err)
+{
+    uint32_t failed;
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < a->n; i++)
+        if (a->kinds[i] == WEIR_KIND_QUEUE && !a->queues[i].unchanged)
+            r = weir_queue_change_write(a->server, a->actor, &a->queues[i], err);
+    if (r < 0)
+        return weir_server_fail(a->server, r, err);
+    r = move_queues(a, false, &failed);
+    if (r == WEIR_E_TOO_LARGE) /* a refusal like any other: it is taken back */
+        return weir_tree_error(weir_tree_path(a->docs[failed], "spec.parent"), err,
+                               "queue '%.*s' cannot take that much more: it is beyond counting",
+                               WEIR_STR_ARG(a->queues[failed].parent));
+    if (r < 0)
+        return weir_server_fail(a->server,
+                                weir_error(err, WEIR_E_NO_MEMORY, "no memory to move a queue"),
+                                err);
+    return 0;
+}
+
+static void report(struct applying *a)
+{
+    for (uint32_t i = 0; i < a->n; i++) {
+        struct weir_apply_result *result = &a->results[i];
+
+        if (a->kinds[i] == WEIR_KIND_WORKLOAD) {
+            result->kind = WEIR_STR("Workload");
+            result->name = a->submissions[i].name;
+            result->applied = WEIR_APPLIED_CREATED;
+            continue;
+        }
+        result->kind = WEIR_STR("Queue");
+        result->name = a->queues[i].name;
+        result->applied = a->queues[i].unchanged ? WEIR_APPLIED_UNCHANGED
+                          : a->queues[i].is_new  ? WEIR_APPLIED_CREATED
+                                                 : WEIR_APPLIED_CONFIGURED;
+    }
+}
+
+/* Queues come first, so that workloads of the same apply find them. */
+static int write_all(struct applying *a, struct weir_err *err)
+{
+    int r = write_queues(a, err);
+
+    for (uint32_t i = 0; r == 0 && i < a->n; i++) {
+        if (a->kinds[i] != WEIR_KIND_WORKLOAD)
+            continue;
+        r = weir_submission_check(a->server, a->actor, a->docs[i], a->arena, &a->submissions[i],
+                                  err);
+        if (r == 0)
+            r = weir_submission_accept(a->server, &a->submissions[i], &a->results[i].number, err);
+    }
+    if (r == 0)
+        report(a);
+    return r;
+}
+
+static int undo_edit(struct applying *a)
+{
+    uint32_t failed;
+    int r = 0;
+
+    for (uint32_t i = a->n; r == 0 && i-- > 0;)
+        if (a->kinds[i] == WEIR_KIND_WORKLOAD && a->results[i].number > 0)
+            r = weir_edit_remove_workload(
+                a->server->edit, weir_service_find_workload(a->server, a->results[i].number));
+    if (r == 0)
+        r = move_queues(a, true, &failed);
+    for (uint32_t i = a->n; r == 0 && i-- > 0;)
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_undo(a->server, &a->queues[i]);
+    return r;
+}
+
+/* Takes back what this apply did to the open transaction and to the edit, and nothing else: others
+ * may have changes in both. */
+static void undo(struct applying *a)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int r;
+
+    if (a->server->failed != 0)
+        return; /* all of it goes */
+    r = a->server->store.undo(a->server->store.ctx, &err);
+    if (r == 0 && undo_edit(a) < 0)
+        r = weir_error(&err, WEIR_E_NO_MEMORY, "no memory to take back an apply");
+    if (r < 0)
+        weir_server_fail(a->server, r, &err);
+}
+
+/* Everything is tried for real, so that a dry run says what a wet one would. */
+static int write_or_undo(struct applying *a, bool dry_run, struct weir_err *err)
+{
+    struct weir_server *server = a->server;
+    int r = weir_server_begin(server, err);
+
+    if (r < 0)
+        return r;
+    r = server->store.mark(server->store.ctx, err);
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    r = write_all(a, err);
+    if (r < 0 || dry_run)
+        undo(a);
+    return r;
+}
+
+int weir_service_apply(void *ctx, const struct weir_actor *actor,
+                       const struct weir_tree *const *docs, uint32_t n_docs, bool dry_run,
+                       struct weir_arena *arena, struct weir_apply_result **ret_results,
+                       struct weir_done done, struct weir_err *err)
+{
+    struct weir_server *server = ctx;
+    struct applying a = {
+        .server = server,
+        .actor = actor,
+        .docs = docs,
+        .n = n_docs,
+        .kinds = weir_arena_new_n(arena, enum weir_kind, n_docs + 1u),
+        .queues = weir_arena_new_n(arena, struct weir_queue_change, n_docs + 1u),
+        .submissions = weir_arena_new_n(arena, struct weir_submission, n_docs + 1u),
+        .results = weir_arena_new_n(arena, struct weir_apply_result, n_docs + 1u),
+        .arena = arena,
+    };
+    int r = weir_service_check_ready(server, err);
+
+    if (r < 0)
+        return r;
+    if (a.kinds == NULL || a.queues == NULL || a.submissions == NULL || a.results == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory to apply %u resources", n_docs);
+    r = check_apply(&a, err);
+    if (r == 0)
+        r = write_or_undo(&a, dry_run, err);
+    if (r == 0)
+        *ret_results = a.results;
+    return r < 0 ? r : weir_server_add_done(server, done, 0, err);
+}

@@ -1,0 +1,191 @@
+/* What is asked of workloads that are there, of nodes and of devices. */
+#include "app/service_impl.h"
+#include "base/hash.h"
+
+/* ---- workloads ---- */
+
+struct noted {
+    const struct weir_actor *actor;
+    bool is_own;
+    uint32_t state;
+};
+
+static int note(void *arg, const struct weir_workload_record *record)
+{
+    struct noted *noted = arg;
+
+    noted->is_own = weir_actor_owns(noted->actor, record->owner, record->uid);
+    noted->state = record->state;
+    return 0;
+}
+
+/* The live workload, if the actor may touch it. */
+static int find_own(struct weir_server *server, const struct weir_actor *actor, uint64_t number,
+                    uint32_t *ret_index, uint32_t *ret_state, struct weir_err *err)
+{
+    struct noted noted = {.actor = actor};
+    int r = weir_service_check_ready(server, err);
+
+    if (r == 0)
+        r = weir_service_check_role(actor, WEIR_ROLE_SUBMIT, "change workloads", err);
+    if (r == 0)
+        r = server->store.get_workload(server->store.ctx, number, note, &noted, err);
+    if (r < 0)
+        return r;
+    if (actor->role < WEIR_ROLE_ADMIN && !noted.is_own)
+        return weir_error(err, WEIR_E_DENIED, "workload %llu is not yours",
+                          (unsigned long long)number);
+    *ret_index = weir_service_find_workload(server, number);
+    *ret_state = noted.state;
+    return 0;
+}
+
+int weir_service_cancel(void *ctx, const struct weir_actor *actor, uint64_t number,
+                        struct weir_done done, struct weir_err *err)
+{
+    struct weir_server *server = ctx;
+    struct weir_workload *row;
+    char text[24];
+    uint32_t index;
+    uint32_t state;
+    int r = find_own(server, actor, number, &index, &state, err);
+
+    if (r < 0)
+        return r;
+    if (index == WEIR_NONE || weir_world_workload(weir_edit_view(server->edit), index)->cancelled)
+        return weir_server_add_done(server, done, number, err); /* it has ended, or is about to */
+    r = weir_server_begin(server, err);
+    if (r < 0)
+        return r;
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
+    r = weir_service_event(server, actor, "workload.cancelled", "workload", weir_str(text),
+                           WEIR_STR(""), err);
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    row = weir_edit_workload(server->edit, index);
+    if (row == NULL) {
+        r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to cancel a workload");
+        return weir_server_fail(server, r, err);
+    }
+    row->cancelled = 1;
+    return weir_server_add_done(server, done, number, err);
+}
+
+int weir_service_signal(void *ctx, const struct weir_actor *actor, uint64_t number,
+                        int signal_number, struct weir_err *err)
+{
+    struct weir_server *server = ctx;
+    const struct weir_world *world;
+    struct weir_err cannot = WEIR_ERR_INIT;
+    uint32_t index;
+    uint32_t n_sent = 0;
+    uint32_t state;
+    int failed = 0;
+    int r = find_own(server, actor, number, &index, &state, err);
+
+    if (r < 0)
+        return r;
+    if (weir_task_state_is_final(state))
+        return weir_error(err, WEIR_E_EXISTS, "workload %llu has ended (%s)",
+                          (unsigned long long)number,
+                          weir_task_state_name((enum weir_task_state)state));
+    world = weir_edit_view(server->edit);
+    for (uint32_t t = index != WEIR_NONE ? weir_world_workload(world, index)->first_task
+                                         : WEIR_NONE;
+         t != WEIR_NONE; t = weir_world_task(world, t)->next_in_workload) {
+        const struct weir_server_attempt *attempt = weir_server_attempt_of(server, t);
+
+        if (!weir_task_state_holds(weir_world_task(world, t)->state) || attempt == NULL ||
+            attempt->ref.serial == 0)
+            continue;
+        r = server->cluster.command(server->cluster.ctx, &attempt->ref, WEIR_CLUSTER_SIGNAL,
+                                    signal_number, 0, &cannot);
+        n_sent += r == 0;
+        /* One that has not begun, or has just ended, has nothing to be told. */
+        if (r < 0 && r != WEIR_E_NOT_FOUND && r != WEIR_E_UNAVAILABLE && failed == 0) {
+            failed = r;
+            weir_error(err, r, "member %u of workload %llu: %s", weir_world_task(world, t)->member,
+                       (unsigned long long)number, cannot.text);
+        }
+    }
+    if (failed < 0)
+        return failed;
+    if (n_sent == 0)
+        return weir_error(err, WEIR_E_UNAVAILABLE, "workload %llu has not begun",
+                          (unsigned long long)number);
+    return 0;
+}
+
+/* ---- nodes and devices ---- */
+
+static int find_subject(struct weir_server *server, enum weir_subject kind, struct weir_str name,
+                        uint32_t *ret_index, struct weir_err *err)
+{
+    bool is_node = kind == WEIR_SUBJECT_NODE;
+    enum weir_table_id table = is_node ? WEIR_TABLE_NODES : WEIR_TABLE_DEVICES;
+    struct weir_key key;
+
+    weir_hash_key128(is_node ? WEIR_STR("node") : WEIR_STR("gpu"), name, key.bytes);
+    *ret_index = weir_edit_find(server->edit, table, &key);
+    if (*ret_index != WEIR_NONE)
+        return 0;
+    weir_error(err, WEIR_E_NOT_FOUND, "there is no %s '%.*s'", is_node ? "node" : "GPU",
+               WEIR_STR_ARG(name));
+    weir_error_hint(err, is_node ? "`weir get nodes` lists them" : "`weir get gpus` lists them");
+    return WEIR_E_NOT_FOUND;
+}
+
+static int set_subject(struct weir_server *server, enum weir_subject kind, uint32_t index,
+                       enum weir_node_phase phase, struct weir_str cause, struct weir_err *err)
+{
+    uint32_t string = WEIR_NONE;
+    int r = weir_edit_string(server->edit, cause, &string);
+
+    if (r == 0 && kind == WEIR_SUBJECT_NODE) {
+        struct weir_node *node = weir_edit_node(server->edit, index);
+
+        if (node != NULL) {
+            node->phase = phase;
+            node->phase_cause = phase == WEIR_NODE_READY ? WEIR_NONE : string;
+            return 0;
+        }
+    } else if (r == 0) {
+        struct weir_device *device = weir_edit_device(server->edit, index);
+
+        if (device != NULL) {
+            device->cordoned = phase != WEIR_NODE_READY;
+            return 0;
+        }
+    }
+    return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a cordon");
+}
+
+int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
+                           struct weir_str name, enum weir_node_phase phase, struct weir_done done,
+                           struct weir_err *err)
+{
+    struct weir_server *server = ctx;
+    char who[128];
+    struct weir_cordon_record record = {kind, phase, name,
+                                        weir_service_actor_name(actor, who, sizeof(who))};
+    uint32_t index = WEIR_NONE;
+    int r = weir_service_check_ready(server, err);
+
+    if (r == 0)
+        r = weir_service_check_role(actor, WEIR_ROLE_ADMIN, "take things out of use", err);
+    if (r == 0)
+        r = find_subject(server, kind, name, &index, err);
+    if (r == 0)
+        r = weir_server_begin(server, err);
+    if (r < 0)
+        return r;
+    r = server->store.put_cordon(server->store.ctx, &record, err);
+    if (r == 0)
+        r = weir_service_event(server, actor,
+                               kind == WEIR_SUBJECT_NODE ? "node.phase" : "gpu.phase",
+                               kind == WEIR_SUBJECT_NODE ? "node" : "gpu", name,
+                               weir_str(weir_node_phase_name(phase)), err);
+    if (r == 0)
+        r = set_subject(server, kind, index, phase, record.cause, err);
+    return r < 0 ? weir_server_fail(server, r, err) : weir_server_add_done(server, done, 0, err);
+}
