@@ -14,7 +14,8 @@
  *   2. of whatever is taken by priority and not asked for by who takes it (work without GPUs does
  *      not empty GPUs that are guaranteed to their queue);
  * and
- *   3. nobody is asked to leave for one who would not start then (core/place/promise.h).
+ *   3. nobody is asked to leave for one who would not start then (core/place/promise.h: exact where
+ *      all have left by the next decision, renewed in every one until then).
  * Why that is enough: follow one guarantee of one queue, among work that holds of that resource,
  * from the highest priority down, to the first priority at which work comes and goes for ever. It
  * goes by guarantee (1) or for work that asks for none of it (2), for who asks for it would, by
