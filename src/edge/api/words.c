@@ -7,13 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    SIGNAL_STATUS = 128,
-    SIGNAL_MAX = 64,
-    HOLDERS_SHOWN = 3,
-    TIME_TEXT_MAX = 64,
-    SOON_S = 600
-};
+enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64, HOLDERS_SHOWN = 3, TIME_TEXT_MAX = 64, SOON_S = 600 };
 
 /* ---- ends ---- */
 
