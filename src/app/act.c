@@ -2,6 +2,8 @@
 #include "app/server.h"
 #include "base/log.h"
 
+enum { CANNOT_EXECUTE = 126 };
+
 /* Who has to leave room gets its checkpoint signal first; who ends for good does not. */
 static bool leaves_room(uint32_t cause)
 {
@@ -30,16 +32,28 @@ void weir_server_stop(struct weir_server *server, uint32_t task)
         weir_log_warn("attempt.stop", "task %u: %s", task, err.text);
 }
 
+/* What can never be launched is an end, as if a shell had not been able to: status 126. */
+static bool is_for_good(int code)
+{
+    return code == WEIR_E_INVALID || code == WEIR_E_TOO_LARGE;
+}
+
 /* A start that surely did not happen is seen as such at once; everything else is asked of the
  * attempt. */
 static void start(struct weir_server *server, const struct weir_action *action)
 {
     struct weir_cluster_facts facts = {.phase = WEIR_SEEN_ENDED, .end = WEIR_END_NOT_STARTED};
     struct weir_err err = WEIR_ERR_INIT;
+    int r = weir_server_launch(server, action->task, &err);
 
-    if (weir_server_launch(server, action->task, &err) == 0)
+    if (r == 0)
         return;
     weir_log_warn("attempt.launch", "task %u: %s", action->task, err.text);
+    if (is_for_good(r)) {
+        facts.end = WEIR_END_EXITED;
+        facts.exit_status = CANNOT_EXECUTE;
+        facts.ended_wall_ms = server->clock.now(server->clock.ctx).wall_ms;
+    }
     if (weir_server_see(server, action->task, &facts, &err) < 0)
         weir_server_fail(server, err.code, &err);
 }

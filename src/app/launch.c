@@ -1,4 +1,4 @@
-/* A job's environment is the submitting shell's, less what is weir's secret, plus who and where it
+/* A job's environment is the submitting shell's, less what is weir's to say, plus who and where it
  * is. */
 #include "app/launch.h"
 
@@ -13,7 +13,16 @@
 
 #include <string.h>
 
-enum { ENV_ENTRIES_EXTRA = 24 };
+/* The variables that weir sets, each where it applies. Where one does not, it is unset: a shell
+ * that is a job itself hands its own on. WEIR_TOKEN is never set. */
+static const char *const weirs_own[] = {
+    "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "WEIR_ARRAY_INDEX",
+    "WEIR_ARRAY_SIZE",   "WEIR_ATTEMPT",         "WEIR_JOB_ATTEMPT",       "WEIR_JOB_ID",
+    "WEIR_JOB_NAME",     "WEIR_MEMBERS",         "WEIR_MEMBER_INDEX",      "WEIR_NODE",
+    "WEIR_QUEUE",        "WEIR_TOKEN",
+};
+
+enum { N_WEIRS_OWN = sizeof(weirs_own) / sizeof(weirs_own[0]) };
 
 struct launching {
     struct weir_server *server;
@@ -27,20 +36,19 @@ struct env {
     size_t n;
 };
 
-/* A later entry of the same name replaces an earlier one. */
+/* No name is put twice: those of the spec differ, and none of them is weir's own. */
 static bool put_env(struct env *env, struct weir_arena *arena, struct weir_str name,
                     struct weir_str value)
 {
-    char *entry = weir_arena_printf(arena, "%.*s=%.*s", WEIR_STR_ARG(name), WEIR_STR_ARG(value));
+    char *entry = weir_arena_bytes(arena, name.len + value.len + 2);
 
     if (entry == NULL)
         return false;
-    for (size_t i = 0; i < env->n; i++) {
-        if (strncmp(env->entries[i], entry, name.len + 1) == 0) {
-            env->entries[i] = entry;
-            return true;
-        }
-    }
+    memcpy(entry, name.ptr, name.len);
+    entry[name.len] = '=';
+    if (value.len > 0)
+        memcpy(entry + name.len + 1, value.ptr, value.len);
+    entry[name.len + 1 + value.len] = '\0';
     env->entries[env->n++] = entry;
     return true;
 }
@@ -53,9 +61,15 @@ static bool put_number(struct env *env, struct weir_arena *arena, const char *na
     return put_env(env, arena, weir_str(name), weir_str(text));
 }
 
-static bool is_secret(struct weir_str name)
+static bool is_weirs_own(struct weir_str name)
 {
-    return weir_str_eq_c(name, "WEIR_TOKEN");
+    /* They begin with few letters: most names are not looked for. */
+    if (name.len == 0 || strchr("CNW", name.ptr[0]) == NULL)
+        return false;
+    for (size_t i = 0; i < N_WEIRS_OWN; i++)
+        if (weir_str_eq_c(name, weirs_own[i]))
+            return true;
+    return false;
 }
 
 /* UUIDs of what the task holds, comma-separated: CUDA and the NVIDIA container runtime read them
@@ -120,11 +134,11 @@ static const char *const *make_env(const struct launching *l, const struct weir_
     char marker[64];
 
     env.entries = weir_arena_new_n(l->arena, const char *,
-                                   (given != NULL ? given->n_children : 0) + ENV_ENTRIES_EXTRA);
+                                   (given != NULL ? given->n_children : 0) + N_WEIRS_OWN + 1);
     if (env.entries == NULL)
         return NULL;
     for (const struct weir_tree *e = given != NULL ? given->first : NULL; e != NULL; e = e->next)
-        if (!is_secret(e->key) && !put_env(&env, l->arena, e->key, e->text))
+        if (!is_weirs_own(e->key) && !put_env(&env, l->arena, e->key, e->text))
             return NULL;
     snprintf(marker, sizeof(marker), "%llu:%016llx", (unsigned long long)ref->serial,
              (unsigned long long)ref->nonce);
@@ -172,16 +186,9 @@ static int64_t bytes_of(const struct weir_tree *spec, const char *name, int64_t 
 
 static int64_t run_limit(const struct weir_world *world, const struct weir_workload *w)
 {
-    int64_t limit = w->runtime.limit_ms;
+    int64_t limit = weir_world_run_limit_ms(world, w->queue);
 
-    for (uint32_t q = w->queue; q != WEIR_NONE;) {
-        const struct weir_queue *queue = weir_world_queue(world, q);
-
-        if (queue->run_limit_ms < limit)
-            limit = queue->run_limit_ms;
-        q = queue->parent;
-    }
-    return limit;
+    return w->runtime.limit_ms < limit ? w->runtime.limit_ms : limit;
 }
 
 static int launch_record(void *arg, const struct weir_workload_record *record)

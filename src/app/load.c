@@ -58,7 +58,7 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
                    : weir_edit_move_queue(edit, find_queue(loading->server, record->name),
                                           find_queue(loading->server, parent));
     }
-    r = weir_resource_queue(spec, edit, &queue, loading->err);
+    r = weir_resource_queue(spec, WEIR_RESOURCE_STORED, edit, &queue, loading->err);
     if (r < 0)
         return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
     queue.created_wall_ms = record->created_wall_ms;
@@ -243,9 +243,9 @@ static int load_task(void *arg, const struct weir_task_record *record)
         row->cause = record->cause;
         return r < 0 ? r : restore_attempt(server, task, record, loading->err);
     }
-    row->started_wall_ms = record->started_wall_ms;
     if (record->state == WEIR_TASK_QUEUED)
         return 0;
+    row->started_wall_ms = record->started_wall_ms;
     /* Ended for good: through a state from which every end is legal. */
     return weir_edit_task_end(server->edit, task, (enum weir_task_state)record->state);
 }
@@ -265,7 +265,8 @@ static int load_workload(void *arg, const struct weir_workload_record *record)
     int r = weir_json_read(record->spec, NULL, &arena, &spec, loading->err);
 
     if (r == 0)
-        r = weir_resource_workload(spec, &server->policy, server->edit, &ask, loading->err);
+        r = weir_resource_workload(spec, WEIR_RESOURCE_STORED, &server->policy, server->edit, &ask,
+                                   loading->err);
     if (r < 0)
         return weir_error_wrap(loading->err, "stored workload %llu",
                                (unsigned long long)record->number);

@@ -53,11 +53,12 @@ static void put_grants(const struct weir_world *world, uint32_t task, bool keys_
     }
 }
 
-/* The version in which the task still holds what it holds, or held last. */
+/* The version that tells what the task holds, or, where it has ended, held last. One that waits
+ * again holds nothing, whatever it had. */
 static const struct weir_world *holding_version(const struct weir_world *before,
                                                 const struct weir_world *after, uint32_t task)
 {
-    if (weir_world_task(after, task)->first_hold == WEIR_NONE &&
+    if (weir_task_state_is_final(weir_world_task(after, task)->state) &&
         weir_table_is_live(&before->tables[WEIR_TABLE_TASKS], task))
         return before;
     return after;
@@ -140,11 +141,12 @@ static void sum_up_tasks(const struct weir_world *before, const struct weir_worl
                          const struct weir_workload *w, struct weir_now now,
                          struct weir_workload_record *record, struct weir_buf *gpus)
 {
+    bool has_ended = weir_task_state_is_final(record->state);
     bool has_failed = false;
 
     for (uint32_t t = w->first_task; t != WEIR_NONE;) {
         const struct weir_task *task = weir_world_task(after, t);
-        const struct weir_world *held = holding_version(before, after, t);
+        const struct weir_world *held = has_ended ? holding_version(before, after, t) : after;
 
         sum_up_end(task, &has_failed, record);
         if (task->attempt > record->attempt)
@@ -155,7 +157,7 @@ static void sum_up_tasks(const struct weir_world *before, const struct weir_worl
         if (ended_at(task, now) > record->ended_wall_ms)
             record->ended_wall_ms = ended_at(task, now);
         put_grants(held, t, true, gpus);
-        if (record->node.len == 0)
+        if (record->node.len == 0 && (has_ended || weir_task_state_holds(task->state)))
             record->node = node_name(held, weir_world_task(held, t)->node);
         t = task->next_in_workload;
     }

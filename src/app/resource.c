@@ -15,7 +15,7 @@
 
 #include <string.h>
 
-enum { SPEC_BYTES_MAX = 4 * 1024 * 1024 };
+enum { JSON_BYTES_MAX = 4 * 1024 * 1024 };
 
 int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind, struct weir_err *err)
 {
@@ -56,21 +56,26 @@ struct weir_str weir_resource_name(const struct weir_tree *doc)
     return name != NULL ? name->text : WEIR_STR("");
 }
 
-int weir_resource_spec_json(const struct weir_tree *doc, struct weir_arena *arena,
-                            struct weir_str *ret_json, struct weir_err *err)
+int weir_resource_json(const struct weir_tree *node, struct weir_arena *arena,
+                       struct weir_str *ret_json, struct weir_err *err)
 {
-    struct weir_buf text = WEIR_BUF_INIT(SPEC_BYTES_MAX);
+    struct weir_buf text = WEIR_BUF_INIT(JSON_BYTES_MAX);
     struct weir_json_writer writer;
     char *copy;
     int r;
 
     weir_json_writer_init(&writer, &text, false);
-    weir_json_write_tree(&writer, weir_tree_get(doc, "spec"), NULL);
-    r = weir_json_writer_end(&writer, "the spec", err);
+    if (node == NULL || node->kind == WEIR_TREE_NULL) {
+        weir_json_object_begin(&writer);
+        weir_json_object_end(&writer);
+    } else {
+        weir_json_write_tree(&writer, node, NULL);
+    }
+    r = weir_json_writer_end(&writer, "the resource", err);
     if (r == 0) {
         copy = weir_arena_strndup(arena, text.data, text.len);
         if (copy == NULL)
-            r = weir_error(err, WEIR_E_NO_MEMORY, "no memory for the spec");
+            r = weir_error(err, WEIR_E_NO_MEMORY, "no memory for a resource");
         else
             *ret_json = weir_str_n(copy, text.len);
     }
@@ -137,9 +142,8 @@ static struct weir_str read_str(const struct weir_tree *spec, const char *name)
 
 /* ---- GPU classes ---- */
 
-/* The resource of a class that devices here have, by any name of the model; WEIR_NONE if there is
- * none. */
-static uint32_t class_here(const struct weir_world *world, struct weir_str model)
+/* The resource of a class, by any name of the model; WEIR_NONE if the world does not know it. */
+static uint32_t find_class(const struct weir_world *world, struct weir_str model)
 {
     const struct weir_gpu_model *known = weir_gpu_catalogue_find(model);
     struct weir_str id = known != NULL ? weir_str(known->id) : model;
@@ -155,13 +159,27 @@ static uint32_t class_here(const struct weir_world *world, struct weir_str model
     return WEIR_NONE;
 }
 
+/* A class is also known from quotas and from what was accepted before. A device that is known only
+ * as the holder of a task (load.c) tells nothing of its class. */
+static bool is_here(const struct weir_world *world, uint32_t class)
+{
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
+        const struct weir_device *row = weir_world_device(world, i);
+
+        if (row->gpu_class == class && row->memory_bytes > 0)
+            return true;
+    }
+    return false;
+}
+
 static void list_classes(const struct weir_world *world, struct weir_buf *out)
 {
     for (uint32_t i = 0; i < weir_world_n_resources(world); i++) {
         const struct weir_resource *row = weir_world_resource(world, i);
         struct weir_str name = weir_world_string(world, row->name);
 
-        if (row->kind != WEIR_RESOURCE_GPU_CLASS)
+        if (row->kind != WEIR_RESOURCE_GPU_CLASS || !is_here(world, i))
             continue;
         weir_buf_puts(out, out->len > 0 ? ", " : "");
         weir_buf_str(out, weir_str_sub(name, 4, name.len));
@@ -183,30 +201,51 @@ static int unknown_class(const struct weir_tree *node, const struct weir_world *
     return WEIR_E_IMPOSSIBLE;
 }
 
+/* The class as a resource of the world, whether or not a device has it: named as the device will
+ * be (edge/nvml/gpus.c). */
+static int intern_class(struct weir_edit *edit, struct weir_str model, uint32_t *ret_resource,
+                        struct weir_err *err)
+{
+    const struct weir_gpu_model *known = weir_gpu_catalogue_find(model);
+    struct weir_str id = known != NULL ? weir_str(known->id) : weir_str_sub(model, 0, 128);
+    char name[160];
+    int r;
+
+    *ret_resource = find_class(weir_edit_view(edit), model);
+    if (*ret_resource != WEIR_NONE)
+        return 0;
+    snprintf(name, sizeof(name), "gpu/%.*s", WEIR_STR_ARG(id));
+    for (char *c = name; *c != '\0'; c++)
+        if (*c >= 'A' && *c <= 'Z')
+            *c = (char)(*c - 'A' + 'a');
+    r = weir_edit_resource(edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name), WEIR_MGPU_PER_GPU,
+                           ret_resource);
+    if (r == WEIR_E_NO_MEMORY)
+        return weir_error(err, r, "no memory for a kind of GPU");
+    return r < 0 ? weir_error(err, r, "too many kinds of GPU") : 0;
+}
+
 /* ---- queue ---- */
 
 static int read_class_amount(const struct weir_tree *node, struct weir_edit *edit,
-                             struct weir_amounts *amounts, struct weir_err *err)
+                             enum weir_resource_origin origin, struct weir_amounts *amounts,
+                             struct weir_err *err)
 {
     struct weir_str model = weir_str_sub(node->key, 4, node->key.len);
-    uint32_t resource = class_here(weir_edit_view(edit), model);
-    const struct weir_gpu_model *known = weir_gpu_catalogue_find(model);
-    char name[160];
+    uint32_t resource;
+    int r;
 
-    if (resource == WEIR_NONE) {
-        /* A class may be given a quota before its first device comes, if it is one that exists. */
-        if (known == NULL)
-            return weir_tree_error(node, err, "unknown GPU model '%.*s'", WEIR_STR_ARG(model));
-        snprintf(name, sizeof(name), "gpu/%s", known->id);
-        if (weir_edit_resource(edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name), WEIR_MGPU_PER_GPU,
-                               &resource) < 0)
-            return weir_error(err, WEIR_E_TOO_LARGE, "too many kinds of GPU");
-    }
-    return read_amount(node, false, &amounts->of[resource], err);
+    /* A class may be given a quota before its first device comes, if it is one that exists. */
+    if (origin == WEIR_RESOURCE_ASKED && weir_gpu_catalogue_find(model) == NULL &&
+        find_class(weir_edit_view(edit), model) == WEIR_NONE)
+        return weir_tree_error(node, err, "unknown GPU model '%.*s'", WEIR_STR_ARG(model));
+    r = intern_class(edit, model, &resource, err);
+    return r < 0 ? r : read_amount(node, false, &amounts->of[resource], err);
 }
 
 static int read_amounts(const struct weir_tree *node, struct weir_edit *edit,
-                        struct weir_amounts *amounts, struct weir_err *err)
+                        enum weir_resource_origin origin, struct weir_amounts *amounts,
+                        struct weir_err *err)
 {
     int r = 0;
 
@@ -220,7 +259,7 @@ static int read_amounts(const struct weir_tree *node, struct weir_edit *edit,
         else if (weir_str_eq_c(each->key, "memory"))
             r = read_amount(each, true, &amounts->of[WEIR_RES_MEMORY], err);
         else
-            r = read_class_amount(each, edit, amounts, err);
+            r = read_class_amount(each, edit, origin, amounts, err);
         if (r < 0)
             return r;
     }
@@ -237,8 +276,8 @@ static int check_limits(const struct weir_tree *spec, const struct weir_queue *q
     return 0;
 }
 
-int weir_resource_queue(const struct weir_tree *spec, struct weir_edit *edit,
-                        struct weir_queue *ret_queue, struct weir_err *err)
+int weir_resource_queue(const struct weir_tree *spec, enum weir_resource_origin origin,
+                        struct weir_edit *edit, struct weir_queue *ret_queue, struct weir_err *err)
 {
     struct weir_queue queue = {.parent = WEIR_NONE,
                                .weight = 1,
@@ -257,8 +296,8 @@ int weir_resource_queue(const struct weir_tree *spec, struct weir_edit *edit,
         read_int(spec, "weight", &weight, err) < 0 ||
         read_bool(spec, "preemption", &preemptible, err) < 0 ||
         read_duration(weir_tree_get(spec, "maxRunTime"), &queue.run_limit_ms, err) < 0 ||
-        read_amounts(weir_tree_get(spec, "guaranteed"), edit, &queue.guaranteed, err) < 0 ||
-        read_amounts(weir_tree_get(spec, "limit"), edit, &queue.limit, err) < 0 ||
+        read_amounts(weir_tree_get(spec, "guaranteed"), edit, origin, &queue.guaranteed, err) < 0 ||
+        read_amounts(weir_tree_get(spec, "limit"), edit, origin, &queue.limit, err) < 0 ||
         check_limits(spec, &queue, err) < 0)
         return err != NULL ? err->code : WEIR_E_INVALID;
     if (isolation.len > 0)
@@ -350,13 +389,30 @@ static void add_amount(struct weir_shape *shape, uint32_t resource, int64_t amou
     shape->n_amounts++;
 }
 
+/* Whoever asks for a class that is not here is told so. One who was accepted waits for it. */
+static int read_class(const struct weir_tree *model, enum weir_resource_origin origin,
+                      struct weir_edit *edit, uint32_t *ret_class, struct weir_err *err)
+{
+    const struct weir_world *world = weir_edit_view(edit);
+    uint32_t class;
+
+    if (origin == WEIR_RESOURCE_STORED)
+        return intern_class(edit, model->text, ret_class, err);
+    class = find_class(world, model->text);
+    if (class == WEIR_NONE || !is_here(world, class))
+        return unknown_class(model, world, err);
+    *ret_class = class;
+    return 0;
+}
+
 static int read_shape(const struct weir_tree *spec, const struct numbers *n,
-                      const struct weir_world *world, struct weir_shape *shape,
-                      struct weir_err *err)
+                      enum weir_resource_origin origin, struct weir_edit *edit,
+                      struct weir_shape *shape, struct weir_err *err)
 {
     const struct weir_tree *model = weir_tree_get(spec, "gpuModel");
     struct weir_str isolation = read_str(spec, "isolation");
     int64_t whole = n->gpus_mgpu / WEIR_MGPU_PER_GPU;
+    int r;
 
     *shape =
         (struct weir_shape){.gpu_class = WEIR_NONE, .mig_profile = WEIR_NONE, .labels = WEIR_NONE};
@@ -367,9 +423,9 @@ static int read_shape(const struct weir_tree *spec, const struct numbers *n,
     if (isolation.len > 0)
         shape->isolation = (uint32_t)weir_isolation_from_name(isolation);
     if (model != NULL) {
-        shape->gpu_class = class_here(world, model->text);
-        if (shape->gpu_class == WEIR_NONE)
-            return unknown_class(model, world, err);
+        r = read_class(model, origin, edit, &shape->gpu_class, err);
+        if (r < 0)
+            return r;
         add_amount(shape, shape->gpu_class, n->gpus_mgpu);
     }
     add_amount(shape, WEIR_RES_GPU, n->gpus_mgpu);
@@ -433,9 +489,9 @@ static int read_workload_row(const struct weir_tree *spec, const struct numbers 
     return 0;
 }
 
-int weir_resource_workload(const struct weir_tree *spec, const struct weir_policy *policy,
-                           struct weir_edit *edit, struct weir_resource_workload *ret_ask,
-                           struct weir_err *err)
+int weir_resource_workload(const struct weir_tree *spec, enum weir_resource_origin origin,
+                           const struct weir_policy *policy, struct weir_edit *edit,
+                           struct weir_resource_workload *ret_ask, struct weir_err *err)
 {
     struct weir_resource_workload ask = {0};
     const struct weir_tree *command = weir_tree_get(spec, "command");
@@ -445,7 +501,7 @@ int weir_resource_workload(const struct weir_tree *spec, const struct weir_polic
     if (r == 0)
         r = check_numbers(spec, &n, err);
     if (r == 0)
-        r = read_shape(spec, &n, weir_edit_view(edit), &ask.shape, err);
+        r = read_shape(spec, &n, origin, edit, &ask.shape, err);
     if (r == 0)
         r = read_workload_row(spec, &n, policy, &ask.workload, err);
     if (r == 0)

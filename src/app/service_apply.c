@@ -36,17 +36,42 @@ static int check_apply(struct applying *a, struct weir_err *err)
     return weir_queue_change_check_parents(a->server, a->docs, a->queues, a->n, err);
 }
 
+static int move_queues(struct applying *a, bool back, uint32_t *ret_failed)
+{
+    int r = 0;
+
+    *ret_failed = 0;
+    for (uint32_t i = 0; r == 0 && i < a->n; i++)
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_unlink(a->server, &a->queues[i], back);
+    for (uint32_t i = 0; r == 0 && i < a->n; i++) {
+        *ret_failed = i;
+        if (a->kinds[i] == WEIR_KIND_QUEUE)
+            r = weir_queue_change_link(a->server, &a->queues[i], back);
+    }
+    return r;
+}
+
 static int write_queues(struct applying *a, struct weir_err *err)
 {
+    uint32_t failed;
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < a->n; i++)
         if (a->kinds[i] == WEIR_KIND_QUEUE && !a->queues[i].unchanged)
             r = weir_queue_change_write(a->server, a->actor, &a->queues[i], err);
-    for (uint32_t i = 0; r == 0 && i < a->n; i++)
-        if (a->kinds[i] == WEIR_KIND_QUEUE)
-            r = weir_queue_change_write_parent(a->server, &a->queues[i], err);
-    return r < 0 ? weir_server_fail(a->server, r, err) : 0;
+    if (r < 0)
+        return weir_server_fail(a->server, r, err);
+    r = move_queues(a, false, &failed);
+    if (r == WEIR_E_TOO_LARGE) /* a refusal like any other: it is taken back */
+        return weir_tree_error(weir_tree_path(a->docs[failed], "spec.parent"), err,
+                               "queue '%.*s' cannot take that much more: it is beyond counting",
+                               WEIR_STR_ARG(a->queues[failed].parent));
+    if (r < 0)
+        return weir_server_fail(a->server,
+                                weir_error(err, WEIR_E_NO_MEMORY, "no memory to move a queue"),
+                                err);
+    return 0;
 }
 
 static void report(struct applying *a)
@@ -88,15 +113,15 @@ static int write_all(struct applying *a, struct weir_err *err)
 
 static int undo_edit(struct applying *a)
 {
+    uint32_t failed;
     int r = 0;
 
     for (uint32_t i = a->n; r == 0 && i-- > 0;)
         if (a->kinds[i] == WEIR_KIND_WORKLOAD && a->results[i].number > 0)
             r = weir_edit_remove_workload(
                 a->server->edit, weir_service_find_workload(a->server, a->results[i].number));
-    for (uint32_t i = a->n; r == 0 && i-- > 0;)
-        if (a->kinds[i] == WEIR_KIND_QUEUE)
-            r = weir_queue_change_unlink(a->server, &a->queues[i]);
+    if (r == 0)
+        r = move_queues(a, true, &failed);
     for (uint32_t i = a->n; r == 0 && i-- > 0;)
         if (a->kinds[i] == WEIR_KIND_QUEUE)
             r = weir_queue_change_undo(a->server, &a->queues[i]);

@@ -4,31 +4,39 @@
 
 /* ---- workloads ---- */
 
-static int note_owner(void *arg, const struct weir_workload_record *record)
-{
-    uint32_t *uid = arg;
+struct noted {
+    const struct weir_actor *actor;
+    bool is_own;
+    uint32_t state;
+};
 
-    *uid = record->uid;
+static int note(void *arg, const struct weir_workload_record *record)
+{
+    struct noted *noted = arg;
+
+    noted->is_own = weir_actor_owns(noted->actor, record->owner, record->uid);
+    noted->state = record->state;
     return 0;
 }
 
 /* The live workload, if the actor may touch it. */
 static int find_own(struct weir_server *server, const struct weir_actor *actor, uint64_t number,
-                    uint32_t *ret_index, struct weir_err *err)
+                    uint32_t *ret_index, uint32_t *ret_state, struct weir_err *err)
 {
-    uint32_t uid;
+    struct noted noted = {.actor = actor};
     int r = weir_service_check_ready(server, err);
 
     if (r == 0)
         r = weir_service_check_role(actor, WEIR_ROLE_SUBMIT, "change workloads", err);
     if (r == 0)
-        r = server->store.get_workload(server->store.ctx, number, note_owner, &uid, err);
+        r = server->store.get_workload(server->store.ctx, number, note, &noted, err);
     if (r < 0)
         return r;
-    if (actor->role < WEIR_ROLE_ADMIN && actor->uid != uid)
+    if (actor->role < WEIR_ROLE_ADMIN && !noted.is_own)
         return weir_error(err, WEIR_E_DENIED, "workload %llu is not yours",
                           (unsigned long long)number);
     *ret_index = weir_service_find_workload(server, number);
+    *ret_state = noted.state;
     return 0;
 }
 
@@ -39,7 +47,8 @@ int weir_service_cancel(void *ctx, const struct weir_actor *actor, uint64_t numb
     struct weir_workload *row;
     char text[24];
     uint32_t index;
-    int r = find_own(server, actor, number, &index, err);
+    uint32_t state;
+    int r = find_own(server, actor, number, &index, &state, err);
 
     if (r < 0)
         return r;
@@ -51,11 +60,13 @@ int weir_service_cancel(void *ctx, const struct weir_actor *actor, uint64_t numb
     snprintf(text, sizeof(text), "%llu", (unsigned long long)number);
     r = weir_service_event(server, actor, "workload.cancelled", "workload", weir_str(text),
                            WEIR_STR(""), err);
-    row = r == 0 ? weir_edit_workload(server->edit, index) : NULL;
-    if (row == NULL && r == 0)
-        r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to cancel a workload");
     if (r < 0)
         return weir_server_fail(server, r, err);
+    row = weir_edit_workload(server->edit, index);
+    if (row == NULL) {
+        r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to cancel a workload");
+        return weir_server_fail(server, r, err);
+    }
     row->cancelled = 1;
     return weir_server_add_done(server, done, number, err);
 }
@@ -68,11 +79,16 @@ int weir_service_signal(void *ctx, const struct weir_actor *actor, uint64_t numb
     struct weir_err cannot = WEIR_ERR_INIT;
     uint32_t index;
     uint32_t n_sent = 0;
+    uint32_t state;
     int failed = 0;
-    int r = find_own(server, actor, number, &index, err);
+    int r = find_own(server, actor, number, &index, &state, err);
 
     if (r < 0)
         return r;
+    if (weir_task_state_is_final(state))
+        return weir_error(err, WEIR_E_EXISTS, "workload %llu has ended (%s)",
+                          (unsigned long long)number,
+                          weir_task_state_name((enum weir_task_state)state));
     world = weir_edit_view(server->edit);
     for (uint32_t t = index != WEIR_NONE ? weir_world_workload(world, index)->first_task
                                          : WEIR_NONE;
@@ -95,7 +111,7 @@ int weir_service_signal(void *ctx, const struct weir_actor *actor, uint64_t numb
     if (failed < 0)
         return failed;
     if (n_sent == 0)
-        return weir_error(err, WEIR_E_UNAVAILABLE, "workload %llu is not running",
+        return weir_error(err, WEIR_E_UNAVAILABLE, "workload %llu has not begun",
                           (unsigned long long)number);
     return 0;
 }

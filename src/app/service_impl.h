@@ -61,14 +61,17 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
 int weir_queue_change_check_parents(struct weir_server *server, const struct weir_tree *const *docs,
                                     const struct weir_queue_change *changes, uint32_t n,
                                     struct weir_err *err);
-/* Row and record first, for all queues; then the parents. */
+/* Row and record first, for all queues; then the parents (below). */
 int weir_queue_change_write(struct weir_server *server, const struct weir_actor *actor,
                             struct weir_queue_change *change, struct weir_err *err);
-int weir_queue_change_write_parent(struct weir_server *server,
-                                   const struct weir_queue_change *change, struct weir_err *err);
-/* Taking back: first all are unlinked from parents that may go, then removed or set as they were.
- */
-int weir_queue_change_unlink(struct weir_server *server, const struct weir_queue_change *change);
+/* Parents change in two steps, each for all queues: whatever is to have another parent becomes a
+ * root, then gets it. So no order of them closes a circle that the result has not. `back`: to what
+ * was before the change. WEIR_E_TOO_LARGE as in weir_edit_move_queue(). */
+int weir_queue_change_unlink(struct weir_server *server, const struct weir_queue_change *change,
+                             bool back);
+int weir_queue_change_link(struct weir_server *server, const struct weir_queue_change *change,
+                           bool back);
+/* Taking back, when the parents are as before: removed, or set as it was. */
 int weir_queue_change_undo(struct weir_server *server, const struct weir_queue_change *change);
 int weir_service_delete_queue(void *ctx, const struct weir_actor *actor, struct weir_str name,
                               struct weir_done done, struct weir_err *err);

@@ -1,4 +1,5 @@
 #include "app/service_impl.h"
+#include "app/startable.h"
 #include "base/hash.h"
 #include "base/tree.h"
 
@@ -26,9 +27,14 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
 
     if (change.name.len == 0)
         return weir_tree_error(doc, err, "a queue needs a name (metadata.name)");
-    r = weir_resource_queue(spec, server->edit, &change.row, err);
+    r = weir_startable_check_limit(weir_tree_get(spec, "maxRunTime"), err);
+    if (r < 0)
+        return r;
+    r = weir_resource_queue(spec, WEIR_RESOURCE_ASKED, server->edit, &change.row, err);
+    if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
+        return weir_server_fail(server, r, err);
     if (r == 0)
-        r = weir_resource_spec_json(doc, arena, &change.spec, err);
+        r = weir_resource_json(spec, arena, &change.spec, err);
     if (r < 0)
         return r;
     change.index = weir_service_find_queue(server, change.name);
@@ -140,26 +146,32 @@ int weir_queue_change_write(struct weir_server *server, const struct weir_actor 
     return 0;
 }
 
-int weir_queue_change_write_parent(struct weir_server *server,
-                                   const struct weir_queue_change *change, struct weir_err *err)
+/* The parent the change leads to, or `back` from it. */
+static uint32_t parent_after(const struct weir_server *server,
+                             const struct weir_queue_change *change, bool back)
 {
-    uint32_t parent =
-        change->parent.len > 0 ? weir_service_find_queue(server, change->parent) : WEIR_NONE;
-
-    if (weir_world_queue(weir_edit_view(server->edit), change->index)->parent == parent)
-        return 0;
-    if (weir_edit_move_queue(server->edit, change->index, parent) < 0)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory to move a queue");
-    return 0;
+    if (back)
+        return change->is_new ? WEIR_NONE : change->old.parent;
+    return change->parent.len > 0 ? weir_service_find_queue(server, change->parent) : WEIR_NONE;
 }
 
-int weir_queue_change_unlink(struct weir_server *server, const struct weir_queue_change *change)
+int weir_queue_change_unlink(struct weir_server *server, const struct weir_queue_change *change,
+                             bool back)
 {
-    uint32_t parent = change->is_new ? WEIR_NONE : change->old.parent;
+    uint32_t parent = parent_after(server, change, back);
 
+    if (!change->is_written ||
+        weir_world_queue(weir_edit_view(server->edit), change->index)->parent == parent)
+        return 0;
+    return weir_edit_move_queue(server->edit, change->index, WEIR_NONE);
+}
+
+int weir_queue_change_link(struct weir_server *server, const struct weir_queue_change *change,
+                           bool back)
+{
     if (!change->is_written)
         return 0;
-    return weir_edit_move_queue(server->edit, change->index, parent);
+    return weir_edit_move_queue(server->edit, change->index, parent_after(server, change, back));
 }
 
 int weir_queue_change_undo(struct weir_server *server, const struct weir_queue_change *change)

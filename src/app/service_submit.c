@@ -1,4 +1,5 @@
 #include "app/service_impl.h"
+#include "app/startable.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/tree.h"
@@ -7,6 +8,14 @@
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 63 };
+
+static bool is_number(struct weir_str name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (name.ptr[i] < '0' || name.ptr[i] > '9')
+            return false;
+    return name.len > 0;
+}
 
 /* The command's last path component, as a name may be written: "Train_2.py" gives "train-2-py". */
 static int default_name(struct weir_str word, struct weir_arena *arena, struct weir_str *ret_name,
@@ -35,8 +44,21 @@ static int default_name(struct weir_str word, struct weir_arena *arena, struct w
     }
     while (n > 0 && name[n - 1] == '-')
         n--;
-    *ret_name = n > 0 ? weir_str_n(name, n) : WEIR_STR("job");
+    /* A name of digits would be taken for a number. */
+    *ret_name = n > 0 && !is_number(weir_str_n(name, n)) ? weir_str_n(name, n) : WEIR_STR("job");
     return 0;
+}
+
+static int check_name(const struct weir_tree *doc, struct weir_err *err)
+{
+    const struct weir_tree *name = weir_tree_path(doc, "metadata.name");
+
+    if (name == NULL || !is_number(name->text))
+        return 0;
+    weir_tree_error(name, err, "'%.*s' would be taken for the number of a job",
+                    WEIR_STR_ARG(name->text));
+    weir_error_field(err, "metadata.name");
+    return weir_error_hint(err, "for example job-%.*s", WEIR_STR_ARG(name->text));
 }
 
 static int check_user(const struct weir_server *server, const struct weir_actor *actor,
@@ -60,6 +82,22 @@ static int admit(struct weir_server *server, struct weir_submission *s, struct w
     return weir_admit(weir_edit_view(server->edit), &server->policy, &ask, &arena, &refusal, err);
 }
 
+/* What the books refuse, they refuse before anything is written. */
+static int check_books(struct weir_server *server, struct weir_submission *s, struct weir_err *err)
+{
+    int r = weir_edit_shape(server->edit, &s->ask.shape, &s->ask.role.shape);
+
+    if (r < 0)
+        return weir_error(err, r, "no memory for another workload");
+    r = weir_edit_check_workload(server->edit, s->ask.workload.queue, &s->ask.role, 1);
+    if (r < 0) {
+        weir_error(err, r, "queue '%.*s' cannot take that much more: it is beyond counting",
+                   WEIR_STR_ARG(s->ask.queue));
+        weir_error_hint(err, "ask for less, or wait until less is queued");
+    }
+    return r;
+}
+
 int weir_submission_check(struct weir_server *server, const struct weir_actor *actor,
                           const struct weir_tree *doc, struct weir_arena *arena,
                           struct weir_submission *ret, struct weir_err *err)
@@ -69,10 +107,17 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     int r = check_user(server, actor, err);
 
     if (r == 0)
-        r = weir_resource_workload(weir_tree_get(doc, "spec"), &server->policy, server->edit,
-                                   &s.ask, err);
+        r = check_name(doc, err);
     if (r == 0)
-        r = weir_resource_spec_json(doc, arena, &s.spec, err);
+        r = weir_startable_check(weir_tree_get(doc, "spec"), err);
+    if (r < 0)
+        return r;
+    r = weir_resource_workload(weir_tree_get(doc, "spec"), WEIR_RESOURCE_ASKED, &server->policy,
+                               server->edit, &s.ask, err);
+    if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
+        return weir_server_fail(server, r, err);
+    if (r == 0)
+        r = weir_resource_json(weir_tree_get(doc, "spec"), arena, &s.spec, err);
     if (r < 0)
         return r;
     s.is_demo = demo != NULL && weir_str_eq_c(demo->text, "true");
@@ -93,6 +138,8 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
                           "queue '%.*s' has queues below it: name one of those",
                           WEIR_STR_ARG(s.ask.queue));
     r = admit(server, &s, err);
+    if (r == 0)
+        r = check_books(server, &s, err);
     if (r == 0)
         *ret = s;
     return r;
@@ -141,8 +188,6 @@ static int add_submission(struct weir_server *server, struct weir_submission *s,
     s->ask.workload.number = number;
     r = weir_edit_string(server->edit, s->actor->user, &s->ask.workload.owner);
     if (r == 0)
-        r = weir_edit_shape(server->edit, &s->ask.shape, &s->ask.role.shape);
-    if (r == 0)
         r = weir_edit_add_workload(server->edit, &key, &s->ask.workload, &s->ask.role, 1, &index);
     return r < 0 ? weir_error(err, r, "no memory for another workload") : 0;
 }
@@ -187,16 +232,16 @@ static int recall_request(struct weir_server *server, const struct weir_actor *a
     return r;
 }
 
-/* Of what was asked, before defaults: the same request has the same digest, whatever became of the
- * fleet and the queues meanwhile. */
+/* Of all that was asked, before defaults: the same request has the same digest, whatever became of
+ * the fleet and the queues meanwhile. */
 static int digest_of(const struct weir_tree *doc, struct weir_arena *arena, uint8_t ret_digest[16],
                      struct weir_err *err)
 {
-    struct weir_str spec;
-    int r = weir_resource_spec_json(doc, arena, &spec, err);
+    struct weir_str text;
+    int r = weir_resource_json(doc, arena, &text, err);
 
     if (r == 0)
-        weir_hash_key128(weir_resource_name(doc), spec, ret_digest);
+        weir_hash_key128(WEIR_STR("request"), text, ret_digest);
     return r;
 }
 

@@ -4,7 +4,7 @@ int weir_server_fail(struct weir_server *server, int result, const struct weir_e
 {
     if (server->failed == 0) {
         server->failed = result;
-        if (err != NULL)
+        if (err != NULL && err->code != 0)
             server->failure = *err;
         else
             weir_error(&server->failure, result, "the change could not be made");

@@ -53,6 +53,7 @@ struct up {
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
+    bool confines; /* each job has a cgroup of its own */
     struct weir_api *api;
     struct weir_server server;
     struct weir_service service;
@@ -357,6 +358,7 @@ static int open_jobs(struct up *up, struct weir_err *err)
     if (r == 0)
         r = up->server.store.each_workload(up->server.store.ctx, &live, false, note_serials,
                                            &serials, err);
+    up->confines = cgroup[0] != '\0';
     config.serial_floor = serials.floor;
     return r < 0 ? r : weir_local_open(&config, &up->local, &up->server.cluster, err);
 }
@@ -486,6 +488,7 @@ static int is_demo(void *arg, const struct weir_workload_record *workload)
     return workload->is_demo != 0;
 }
 
+/* One document after the other: what a small fleet cannot run is left out. */
 static int apply_demo(struct up *up, struct weir_arena *arena, struct weir_err *err)
 {
     struct weir_str text =
@@ -497,18 +500,16 @@ static int apply_demo(struct up *up, struct weir_arena *arena, struct weir_err *
                                .role = WEIR_ROLE_ADMIN};
     struct weir_yaml_stream stream;
     struct weir_apply_result *results;
-    const struct weir_tree **docs;
     int r = weir_yaml_read(text, text.len, arena, &stream, err);
 
-    if (r < 0)
-        return r;
-    docs = weir_arena_new_n(arena, const struct weir_tree *, stream.n_documents + 1);
-    if (docs == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the demo");
-    for (size_t i = 0; i < stream.n_documents; i++)
-        docs[i] = stream.documents[i].root;
-    return up->service.apply(up->service.ctx, &actor, docs, (uint32_t)stream.n_documents, false,
-                             arena, &results, (struct weir_done){on_demo, NULL}, err);
+    for (size_t i = 0; r == 0 && i < stream.n_documents; i++) {
+        const struct weir_tree *doc = stream.documents[i].root;
+
+        if (up->service.apply(up->service.ctx, &actor, &doc, 1, false, arena, &results,
+                              (struct weir_done){on_demo, NULL}, err) < 0)
+            weir_log_info("demo", "left out: %s", err->text);
+    }
+    return r;
 }
 
 /* Once there is nothing of an earlier demo alive. */
@@ -555,6 +556,15 @@ static void close_all(struct up *up)
         close(up->lock_fd);
 }
 
+static void say_confinement(const struct up *up)
+{
+    if (!up->confines)
+        weir_log_info("cgroup", "%s",
+                      strcmp(up->options->cgroup, "off") == 0
+                          ? "jobs are not confined: memory limits are not enforced"
+                          : "no cgroup v2 that weir may use: memory limits are not enforced");
+}
+
 int weir_up(const struct weir_up_options *options, struct weir_err *err)
 {
     static struct up up; /* large, and one of a kind */
@@ -569,6 +579,7 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     r = open_all(&up, err);
     if (r == 0) {
         submit_demo(&up);
+        say_confinement(&up);
         printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
                up.data_dir);
         fflush(stdout);

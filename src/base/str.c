@@ -2,6 +2,8 @@
 
 #include "base/arena.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 struct weir_str weir_str(const char *text)
@@ -319,5 +321,15 @@ const char *weir_str_show(struct weir_str s, char ret_text[WEIR_STR_SHOW_MAX])
         n += sizeof(cut) - 1;
     }
     ret_text[n] = '\0';
+    return ret_text;
+}
+
+const char *weir_str_format(char *ret_text, size_t size, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(ret_text, size, format, args);
+    va_end(args);
     return ret_text;
 }

@@ -56,5 +56,8 @@ enum { WEIR_STR_SHOW_MAX = 64 };
 /* For messages, which are one line: control characters and bytes that are not UTF-8 become '?', a
  * long text is cut and ends in "...". Returns ret_text. */
 const char *weir_str_show(struct weir_str s, char ret_text[WEIR_STR_SHOW_MAX]);
+/* As snprintf(), for where no buffer may grow. Returns ret_text. */
+__attribute__((format(printf, 3, 4))) const char *weir_str_format(char *ret_text, size_t size,
+                                                                  const char *format, ...);
 
 #endif

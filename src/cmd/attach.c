@@ -77,7 +77,15 @@ static int post(struct attach *attach, const char *what, const char *signal_name
         request.content_type = "application/json";
         request.body = weir_str(body);
     }
+    attach->control.head = NULL;
     return weir_client_call(&attach->control, &request, NULL, NULL, err);
+}
+
+/* Whether nothing answered: a server that answers may refuse with the same codes. */
+static bool is_unreached(const struct attach *attach, int result)
+{
+    return attach->control.head == NULL &&
+           (result == WEIR_E_UNAVAILABLE || result == WEIR_E_TIMEOUT);
 }
 
 static bool is_state(const struct attach *attach, const char *state)
@@ -97,7 +105,7 @@ static void cancel(struct attach *attach, int number)
     struct weir_err err = WEIR_ERR_INIT;
     int result = post(attach, "cancel", NULL, &err);
 
-    if (result == WEIR_E_UNAVAILABLE || result == WEIR_E_TIMEOUT)
+    if (is_unreached(attach, result))
         leave(attach, number);
     else if (result < 0)
         say(attach, "cannot be cancelled: %s", err.text);
@@ -112,6 +120,8 @@ static void pass_on_end(struct attach *attach, int number)
     struct weir_err err = WEIR_ERR_INIT;
     int result;
 
+    if (attach->has_ended)
+        return;
     if (attach->is_away) {
         leave(attach, number);
         return;
@@ -125,19 +135,21 @@ static void pass_on_end(struct attach *attach, int number)
         return;
     }
     result = post(attach, "signal", weir_attach_signals_name(number), &err);
-    if (result == WEIR_E_UNAVAILABLE || result == WEIR_E_TIMEOUT)
+    if (is_unreached(attach, result))
         leave(attach, number);
-    else if (result < 0)
-        cancel(attach, number); /* it has nothing to signal yet */
+    else if (result < 0 && result != WEIR_E_EXISTS) /* else it has ended, which comes next */
+        cancel(attach, number);                     /* it has nothing to signal yet */
 }
 
 static void pass_on(struct attach *attach, int number)
 {
     struct weir_err err = WEIR_ERR_INIT;
+    int result;
 
-    if (attach->is_away || is_state(attach, "queued"))
+    if (attach->is_away || attach->has_ended || is_state(attach, "queued"))
         return;
-    if (post(attach, "signal", weir_attach_signals_name(number), &err) < 0)
+    result = post(attach, "signal", weir_attach_signals_name(number), &err);
+    if (result < 0 && result != WEIR_E_EXISTS)
         say(attach, "did not get SIG%s: %s", weir_attach_signals_name(number), err.text);
 }
 

@@ -1,6 +1,10 @@
+#include "cmd/cancel.h"
+
+#include "base/cleanup.h"
 #include "base/err.h"
-#include "cmd/client.h"
+#include "base/tree.h"
 #include "cmd/commands.h"
+#include "cmd/job_id.h"
 
 #include <stdio.h>
 
@@ -10,9 +14,43 @@ static const struct weir_option options[] = {
     {.name = "quiet",
      .letter = 'q',
      .kind = WEIR_OPTION_FLAG,
-     .help = "say nothing of those that "
-             "were cancelled"},
+     .help = "say nothing of what became of them"},
 };
+
+static const char *const ended[] = {"succeeded", "failed", "cancelled", "lost"};
+
+static void say_cancelled(const char *id, struct weir_str was)
+{
+    for (size_t i = 0; i < sizeof(ended) / sizeof(ended[0]); i++) {
+        if (!weir_str_eq_c(was, ended[i]))
+            continue;
+        printf("workload/%s had already ended (%s)\n", id, ended[i]);
+        return;
+    }
+    if (weir_str_eq_c(was, "queued"))
+        printf("workload/%s cancelled\n", id);
+    else
+        printf("workload/%s is asked to stop\n", id);
+}
+
+int weir_cancel(struct weir_client *client, const char *word, bool quiet, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_client_request request = {.method = "POST"};
+    struct weir_job_id job = weir_job_id(word);
+    const struct weir_tree *answer = NULL;
+    int result;
+
+    if (job.member.len > 0) {
+        weir_error(err, WEIR_E_INVALID, "one element of an array cannot be cancelled by itself");
+        return weir_error_hint(err, "weir cancel %.*s ends all of it", WEIR_STR_ARG(job.id));
+    }
+    weir_client_path(client, "/v1/workloads/%s/cancel", job.whole);
+    result = weir_client_call(client, &request, &arena, &answer, err);
+    if (result == 0 && !quiet)
+        say_cancelled(job.whole, weir_client_text(answer, "was"));
+    return result;
+}
 
 /* All are tried; the status is that of the first that failed. */
 static int cancel_all(struct weir_client *client, const struct weir_args *args,
@@ -24,8 +62,7 @@ static int cancel_all(struct weir_client *client, const struct weir_args *args,
         struct weir_err one = WEIR_ERR_INIT;
         int result;
 
-        weir_client_path(client, "/v1/workloads/%s/cancel", args->operands[i]);
-        result = weir_client_post(client, &one);
+        result = weir_cancel(client, args->operands[i], weir_args_has(args, "quiet"), &one);
         if (result == WEIR_E_UNAVAILABLE || result == WEIR_E_TIMEOUT) {
             *err = one;
             return result;
@@ -34,8 +71,6 @@ static int cancel_all(struct weir_client *client, const struct weir_args *args,
             weir_error_wrap(&one, "cancel %s", args->operands[i]);
             weir_command_complain(&one, NULL);
             first = first == WEIR_EXIT_FINE ? (int)weir_command_status(result) : first;
-        } else if (!weir_args_has(args, "quiet")) {
-            printf("workload/%s cancelled\n", args->operands[i]);
         }
     }
     return first;

@@ -189,7 +189,9 @@ static int read_error(struct weir_client *client, struct weir_str body, struct w
     if (number == 0)
         number = status >= 500 ? WEIR_E_IO : WEIR_E_INVALID;
     weir_error(err, number, "%.*s", WEIR_STR_ARG(weir_client_text(error, "message")));
-    hint = weir_client_text(error, "hint");
+    hint = number == WEIR_E_UNAUTHENTICATED && client->http.endpoint.token == NULL
+               ? WEIR_STR("set $WEIR_TOKEN")
+               : weir_client_text(error, "hint");
     field = weir_client_text(error, "field");
     if (hint.len > 0)
         weir_error_hint(err, "%.*s", WEIR_STR_ARG(hint));

@@ -1,5 +1,5 @@
 #include "base/err.h"
-#include "cmd/client.h"
+#include "cmd/cancel.h"
 #include "cmd/commands.h"
 #include "cmd/kinds.h"
 
@@ -13,12 +13,15 @@ static int delete_one(struct weir_client *client, bool is_queue, const char *nam
 {
     struct weir_client_request request = {.method = "DELETE"};
 
-    if (!is_queue) {
-        weir_client_path(client, "/v1/workloads/%s/cancel", name);
-        return weir_client_post(client, err);
-    }
+    int result;
+
+    if (!is_queue)
+        return weir_cancel(client, name, false, err);
     weir_client_path(client, "/v1/queues/%s", name);
-    return weir_client_call(client, &request, NULL, NULL, err);
+    result = weir_client_call(client, &request, NULL, NULL, err);
+    if (result == 0)
+        printf("queue/%s deleted\n", name);
+    return result;
 }
 
 static int delete_all(struct weir_client *client, const struct weir_args *args,
@@ -35,11 +38,8 @@ static int delete_all(struct weir_client *client, const struct weir_args *args,
         weir_error(err, WEIR_E_INVALID, "delete: a %s cannot be deleted", kind->one);
         return weir_error_hint(err, "queues and workloads can; see weir cordon");
     }
-    for (size_t i = 1; i < args->n_operands && result == 0; i++) {
+    for (size_t i = 1; i < args->n_operands && result == 0; i++)
         result = delete_one(client, is_queue, args->operands[i], err);
-        if (result == 0)
-            printf("%s/%s %s\n", kind->one, args->operands[i], is_queue ? "deleted" : "cancelled");
-    }
     return result;
 }
 

@@ -88,6 +88,8 @@ static void put_scalar(const struct weir_tree *node, int64_t now_ms, struct weir
     else if (is_number && (weir_str_ends_with(node->key, WEIR_STR("_bytes")) ||
                            weir_str_eq_c(node->key, "memory")))
         weir_units_format_bytes(number, out);
+    else if (is_number && weir_str_eq_c(node->key, "umask"))
+        weir_buf_printf(out, "%04llo", (unsigned long long)number);
     else
         put_text(node->text, out);
 }

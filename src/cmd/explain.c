@@ -35,11 +35,22 @@ static bool is_blocking(const struct weir_tree *reason, const struct weir_tree *
     return true;
 }
 
+/* That GPUs are held was said where their holders were named. */
+static bool is_told(const struct weir_tree *reason, const struct weir_tree *blocking)
+{
+    const struct weir_tree *holders = weir_tree_get(blocking, "holders");
+
+    return holders != NULL && holders->first != NULL && !is_blocking(reason, blocking) &&
+           weir_str_eq_c(weir_client_text(reason, "code"), "DeviceBusy");
+}
+
 static void put_reasons(const struct weir_tree *reasons, const struct weir_tree *blocking,
                         unsigned depth, struct weir_buf *out)
 {
     for (const struct weir_tree *one = reasons != NULL && depth < DEPTH_MAX ? reasons->first : NULL;
          one != NULL; one = one->next) {
+        if (is_told(one, blocking))
+            continue;
         for (unsigned i = 0; i < depth; i++)
             weir_buf_puts(out, "  ");
         weir_buf_printf(out, "- %.*s%s\n", WEIR_STR_ARG(weir_client_text(one, "text")),
@@ -111,7 +122,11 @@ static int explain(struct weir_client *client, const struct weir_args *args, str
                     name.len > 0 ? " (" : "", WEIR_STR_ARG(name), name.len > 0 ? ")" : "",
                     WEIR_STR_ARG(weir_client_text(answer, "state")));
     if (position.len > 0)
-        weir_buf_printf(&text, ", number %.*s of those that wait", WEIR_STR_ARG(position));
+        weir_buf_printf(&text, "%s number %.*s of those that wait",
+                        weir_str_eq_c(weir_client_text(answer, "state"), "queued")
+                            ? ","
+                            : "; the rest of it is",
+                        WEIR_STR_ARG(position));
     weir_buf_putc(&text, '\n');
     put_answer(answer, &text);
     result = weir_buf_check(&text, "the explanation", err);

@@ -58,8 +58,10 @@ static int get(struct weir_client *client, const struct weir_args *args, struct 
     if (!weir_args_has(args, "watch"))
         return args->n_operands > 1 ? get_one(client, args, kind, err)
                                     : list(client, args, kind, err);
-    if (!is_events)
-        return weir_error(err, WEIR_E_INVALID, "get: --watch is for events");
+    if (!is_events) {
+        weir_error(err, WEIR_E_INVALID, "get: --watch is for events");
+        return weir_error_hint(err, "weir get events -w");
+    }
     return weir_watch_events(client, args, err);
 }
 

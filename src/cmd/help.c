@@ -45,7 +45,8 @@ void weir_help_overview(FILE *out)
     }
     fprintf(out, "\nweir COMMAND --help says more about one. First steps:\n"
                  "  weir up --simulate auto            a control plane, with simulated GPUs\n"
-                 "  weir run --gpus 1 -- nvidia-smi    a job, from another terminal\n"
+                 "  weir run -- sh -c 'echo $CUDA_VISIBLE_DEVICES'\n"
+                 "                                     a job on one GPU, from another terminal\n"
                  "\nExit status: 0 fine, 1 the answer is no, 2 wrong use, 3 cannot tell.\n");
 }
 

@@ -45,6 +45,52 @@ void weir_kinds_amounts(struct weir_sheet *table, const struct weir_tree *amount
     weir_sheet_add(table, weir_buf_view(&text));
 }
 
+/* "23.5Gi" */
+static void put_size(struct weir_buf *text, int64_t bytes)
+{
+    size_t start = text->len;
+    size_t end;
+
+    weir_units_format_bytes(bytes, text);
+    if (text->failed != 0)
+        return;
+    for (end = start; end < text->len && text->data[end] != ' ';)
+        end++;
+    if (end + 3 < text->len)
+        memmove(&text->data[end], &text->data[end + 1], 2);
+    weir_buf_truncate(text, end + 3 < text->len ? end + 2 : text->len);
+}
+
+static void put_thing(struct weir_buf *text, const struct weir_tree *amount)
+{
+    int64_t bytes;
+
+    if (weir_str_eq_c(amount->key, "memory") && weir_str_to_i64(amount->text, &bytes))
+        put_size(text, bytes);
+    else
+        weir_buf_printf(text, "%.*s %s%s", WEIR_STR_ARG(amount->text),
+                        weir_str_eq_c(amount->key, "gpu") ? "GPU" : "CPU",
+                        weir_str_eq_c(amount->text, "1") ? "" : "s");
+}
+
+/* "8 GPUs, 2 CPUs, 23.5Gi" */
+static void add_things(struct weir_sheet *table, const struct weir_tree *amounts)
+{
+    static const char *const keys[] = {"gpu", "cpu", "memory"};
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
+
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        const struct weir_tree *amount = weir_tree_get(amounts, keys[i]);
+
+        if (amount == NULL)
+            continue;
+        if (text.len > 0)
+            weir_buf_puts(&text, ", ");
+        put_thing(&text, amount);
+    }
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
 static void add_bytes(struct weir_sheet *table, const struct weir_tree *item, const char *member)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
@@ -166,8 +212,8 @@ static void node_row(struct weir_sheet *table, const struct weir_tree *item, int
     weir_output_cell(table, item, "name");
     weir_output_cell(table, item, "phase");
     weir_output_cell(table, item, "gpus");
-    weir_kinds_amounts(table, weir_tree_get(item, "capacity"));
-    weir_kinds_amounts(table, weir_tree_get(item, "held"));
+    add_things(table, weir_tree_get(item, "capacity"));
+    add_things(table, weir_tree_get(item, "held"));
     weir_output_cell(table, item, "pool");
     weir_output_cell(table, item, "cause");
 }

@@ -4,6 +4,7 @@
 #include "cmd/attach.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/job_id.h"
 #include "cmd/tail.h"
 
 #include <stdio.h>
@@ -80,6 +81,10 @@ static int print_stream(struct logs *logs, const char *member, unsigned stream, 
     offset = weir_http1_find(logs->client.head, "Weir-Offset");
     if (offset != NULL && !weir_str_to_u64(*offset, &at))
         return weir_error(err, WEIR_E_IO, "weir does not say where the output begins");
+    if (at > 0 && logs->tail < 0)
+        fprintf(stderr,
+                "weir: %llu bytes of %s before this were dropped (see weir run --output-max)\n",
+                (unsigned long long)at, stream_names[stream]);
     weir_tail_init(&tail, stream == 0 ? stdout : stderr, logs->tail, logs->label ? member : NULL);
     while (result == 0 && (result = weir_http_client_read(&logs->client.http, &piece, err)) > 0) {
         at += piece.len;
@@ -162,6 +167,30 @@ static int print_all(struct logs *logs, struct weir_err *err)
     return WEIR_EXIT_FINE;
 }
 
+static int get_workload(struct logs *logs, const char *after, struct weir_arena *arena,
+                        const struct weir_tree **ret_workload, struct weir_err *err)
+{
+    weir_client_path(&logs->client, "/v1/workloads/%s", logs->id);
+    weir_client_query(&logs->client, "limit", "1");
+    weir_client_query(&logs->client, "after", after);
+    return weir_client_get(&logs->client, arena, ret_workload, err);
+}
+
+static int check_member(const struct logs *logs, const struct weir_tree *workload,
+                        struct weir_err *err)
+{
+    int64_t member = weir_args_count(logs->args, "member", 0);
+    struct weir_str id = weir_client_text(workload, "id");
+
+    if (member < logs->n_members)
+        return 0;
+    if (logs->n_members == 1)
+        return weir_error(err, WEIR_E_INVALID, "member %lld: workload %.*s has member 0 only",
+                          (long long)member, WEIR_STR_ARG(id));
+    return weir_error(err, WEIR_E_INVALID, "member %lld: workload %.*s has members 0 to %lld",
+                      (long long)member, WEIR_STR_ARG(id), (long long)logs->n_members - 1);
+}
+
 static int show(struct logs *logs, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
@@ -171,13 +200,12 @@ static int show(struct logs *logs, struct weir_err *err)
     uint64_t ends[2] = {0, 0};
     int result;
 
-    weir_client_path(&logs->client, "/v1/workloads/%s", logs->id);
-    weir_client_query(&logs->client, "limit", "1");
-    weir_client_query(&logs->client, "after", one);
-    result = weir_client_get(&logs->client, &arena, &workload, err);
+    result = get_workload(logs, NULL, &arena, &workload, err);
     if (result < 0)
         return result;
     logs->n_members = weir_client_i64(workload, "members", 1);
+    if (check_member(logs, workload, err) < 0)
+        return WEIR_E_INVALID;
     logs->label = weir_args_has(logs->args, "label") ||
                   (logs->n_members > 1 && one == NULL && isatty(STDOUT_FILENO) == 1);
     if (one == NULL && logs->n_members == 1)
@@ -188,6 +216,10 @@ static int show(struct logs *logs, struct weir_err *err)
         return follow(logs, one, NULL, err);
     if (one == NULL)
         return print_all(logs, err);
+    if (follows)
+        result = get_workload(logs, one, &arena, &workload, err);
+    if (result < 0)
+        return result;
     logs->attempt = last_attempt(workload, one);
     result = print_member(logs, one, ends, err);
     return result < 0 || !follows ? result : follow(logs, one, ends, err);
@@ -197,12 +229,19 @@ static int run(const struct weir_args *args, struct weir_err *err)
 {
     bool only_out = weir_args_has(args, "stdout") && !weir_args_has(args, "stderr");
     bool only_err = weir_args_has(args, "stderr") && !weir_args_has(args, "stdout");
+    struct weir_job_id job = weir_job_id(args->operands[0]);
     struct logs logs = {.args = args,
-                        .id = args->operands[0],
+                        .id = job.whole,
                         .wants = {!only_err, !only_out},
                         .tail = weir_args_count(args, "tail", -1)};
-    int result = weir_client_init(&logs.client, args, err);
+    int result;
 
+    if (job.member.len > 0) {
+        weir_error(err, WEIR_E_INVALID, "logs: %s is one member of a job", job.whole);
+        return weir_error_hint(err, "weir logs %.*s --member %.*s", WEIR_STR_ARG(job.id),
+                               WEIR_STR_ARG(job.member));
+    }
+    result = weir_client_init(&logs.client, args, err);
     if (result == 0)
         result = show(&logs, err);
     weir_client_finish(&logs.client);

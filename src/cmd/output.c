@@ -93,19 +93,6 @@ void weir_output_span(struct weir_sheet *table, int64_t from_ms, int64_t to_ms)
     weir_sheet_add(table, weir_buf_view(&text));
 }
 
-void weir_output_joined(struct weir_sheet *table, const struct weir_tree *list)
-{
-    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SHEET_BYTES_MAX);
-
-    for (const struct weir_tree *one = list != NULL ? list->first : NULL; one != NULL;
-         one = one->next) {
-        if (text.len > 0)
-            weir_buf_putc(&text, ',');
-        weir_buf_str(&text, one->text);
-    }
-    weir_sheet_add(table, weir_buf_view(&text));
-}
-
 /* ---- lists ---- */
 
 struct list {
@@ -177,7 +164,7 @@ static int end_list(struct list *list, const struct weir_args *args, struct weir
         weir_buf_puts(&list->text, "[]\n");
     if (list->form != WEIR_OUTPUT_TABLE && list->form != WEIR_OUTPUT_WIDE)
         return flush_text(list, err);
-    if (list->n == 0 && isatty(STDERR_FILENO) == 1)
+    if (list->n == 0)
         fprintf(stderr, "%s\n", list->kind->nothing);
     look = weir_output_look(args, list->form == WEIR_OUTPUT_WIDE);
     result = weir_sheet_write(&list->table, &look, &list->text, err);

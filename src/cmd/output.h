@@ -59,7 +59,5 @@ int weir_output_yaml(const struct weir_tree *tree, struct weir_err *err);
 void weir_output_cell(struct weir_sheet *table, const struct weir_tree *item, const char *member);
 /* "3m05s" from then to `to`; nothing where either is missing (< 0). */
 void weir_output_span(struct weir_sheet *table, int64_t from_ms, int64_t to_ms);
-/* The members of a list, with commas. */
-void weir_output_joined(struct weir_sheet *table, const struct weir_tree *list);
 
 #endif

@@ -79,7 +79,7 @@ static int run(const struct weir_args *args, struct weir_err *err)
 
 static const struct weir_example cordon_examples[] = {
     {"weir cordon node-3", "nothing new starts there; what runs goes on"},
-    {"weir cordon GPU-8f1c", "the same for one GPU"},
+    {"weir cordon GPU-8f1c", "the same for one GPU, by as much of its key as is unique"},
 };
 
 const struct weir_command weir_command_cordon = {

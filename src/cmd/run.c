@@ -18,14 +18,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { KEY_BYTES = 16, ID_MAX = 32, RETRY_MS = 20000, RETRY_PAUSE_MS = 100, WORDS_MAX = 10000 };
+enum {
+    KEY_BYTES = 16,
+    ID_MAX = 32,
+    RETRY_MS = 20000,
+    RETRY_PAUSE_MS = 100,
+    WORDS_MAX = 10000,
+    UMASK_MAX = 24
+};
 
 static const struct weir_option options[] = {
     {.name = "gpus",
      .letter = 'g',
      .kind = WEIR_OPTION_AMOUNT,
      .argument = "N",
-     .help = "GPUs for each member; 0.5 is half of one",
+     .help = "GPUs for each member; 1 if it is left out, 0 for none",
      .example = "2"},
     {.name = "gpu-model",
      .kind = WEIR_OPTION_TEXT,
@@ -35,7 +42,7 @@ static const struct weir_option options[] = {
     {.name = "gpu-memory",
      .kind = WEIR_OPTION_SIZE,
      .argument = "SIZE",
-     .help = "GPU memory it needs on each GPU; alone, without --gpus, a part of one GPU",
+     .help = "at least so much memory on each GPU",
      .example = "20Gi"},
     {.name = "cpu",
      .kind = WEIR_OPTION_AMOUNT,
@@ -51,7 +58,7 @@ static const struct weir_option options[] = {
      .letter = 'Q',
      .kind = WEIR_OPTION_TEXT,
      .argument = "QUEUE",
-     .help = "the queue to wait in",
+     .help = "the queue to wait in; default if it is left out",
      .example = "research"},
     {.name = "priority",
      .letter = 'p',
@@ -115,7 +122,7 @@ static const struct weir_option options[] = {
      .kind = WEIR_OPTION_CHOICE,
      .argument = "CLASS",
      .choices = "service|batch|training|dev",
-     .help = "what kind of work it is",
+     .help = "the kind of work, else batch",
      .example = "training"},
     {.name = "isolation",
      .kind = WEIR_OPTION_CHOICE,
@@ -139,7 +146,7 @@ static const struct weir_option options[] = {
     {.name = "backoff",
      .kind = WEIR_OPTION_DURATION,
      .argument = "D",
-     .help = "how long to wait before that",
+     .help = "how long to wait before that, doubled each time; 1s if it is left out",
      .example = "30s"},
     {.name = "checkpoint-signal",
      .kind = WEIR_OPTION_TEXT,
@@ -149,22 +156,17 @@ static const struct weir_option options[] = {
     {.name = "grace",
      .kind = WEIR_OPTION_DURATION,
      .argument = "D",
-     .help = "the time between being asked to stop and being killed",
+     .help = "the time between being asked to stop and being killed; 10s if it is left out",
      .example = "60s"},
     {.name = "output-max",
      .kind = WEIR_OPTION_SIZE,
      .argument = "SIZE",
-     .help = "how much of its output is kept",
+     .help = "how much of stdout and of stderr is kept; 64Mi each if it is left out",
      .example = "64Mi"},
     {.name = "preemptible",
      .kind = WEIR_OPTION_BOOL,
      .help = "whether it may be stopped for others and started again later; else its queue says",
      .example = "false"},
-    {.name = "sim-profile",
-     .kind = WEIR_OPTION_TEXT,
-     .argument = "PROFILE",
-     .help = "on simulated GPUs, the use it makes of them",
-     .example = "training"},
     {.name = "detach",
      .letter = 'd',
      .kind = WEIR_OPTION_FLAG,
@@ -267,6 +269,26 @@ static int submit(struct weir_client *client, struct submission *submission,
     return 0;
 }
 
+/* As people write it: YAML reads both as the same number. */
+static int write_umask(struct weir_tree *object, struct weir_arena *arena, struct weir_err *err)
+{
+    for (struct weir_tree *child = object->first; child != NULL; child = child->next) {
+        char *text;
+        uint64_t mask;
+
+        if (weir_str_eq_c(child->key, "spec") && write_umask(child, arena, err) < 0)
+            return WEIR_E_NO_MEMORY;
+        if (!weir_str_eq_c(child->key, "umask") || !weir_str_to_u64(child->text, &mask))
+            continue;
+        text = weir_arena_bytes(arena, UMASK_MAX);
+        if (text == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the umask");
+        snprintf(text, UMASK_MAX, "%04llo", (unsigned long long)mask);
+        child->text = weir_str(text);
+    }
+    return 0;
+}
+
 static int dry_run(struct weir_client *client, const struct submission *submission,
                    struct weir_err *err)
 {
@@ -283,6 +305,8 @@ static int dry_run(struct weir_client *client, const struct submission *submissi
     result = weir_client_call(client, &request, NULL, NULL, err);
     if (result == 0)
         result = weir_json_read(weir_buf_view(&submission->body), &json, &arena, &tree, err);
+    if (result == 0)
+        result = write_umask(tree, &arena, err);
     return result < 0 ? result : weir_output_yaml(tree, err);
 }
 
@@ -343,6 +367,18 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
     return WEIR_EXIT_FINE;
 }
 
+/* People gave an option, and know nothing of the field that it became. */
+static void name_option(const struct weir_args *args, struct weir_err *err)
+{
+    const char *option = weir_run_body_option(err->field);
+    const char *value;
+
+    if (option == NULL || !weir_args_has(args, option))
+        return;
+    value = weir_args_text(args, option);
+    weir_error_field(err, "--%s%s%s", option, value != NULL ? " " : "", value != NULL ? value : "");
+}
+
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     struct submission submission = {.body = WEIR_BUF_INIT(WEIR_RUN_BODY_MAX)};
@@ -351,6 +387,8 @@ static int run(const struct weir_args *args, struct weir_err *err)
 
     if (result == 0)
         result = run_with(args, &client, &submission, err);
+    if (result < 0)
+        name_option(args, err);
     weir_client_finish(&client);
     weir_buf_finish(&submission.body);
     return result;
@@ -360,8 +398,8 @@ static const struct weir_example examples[] = {
     {"weir run --gpus 1 -- python train.py", "one GPU, when it is its turn; the output comes here"},
     {"weir run -d --gpus 4 --time 12h --queue research ./train.sh",
      "in the background; prints the job's number"},
-    {"weir run --array 20 --gpus 0.5 -- sh -c 'python trial.py $WEIR_ARRAY_INDEX'",
-     "twenty jobs in one, on half a GPU each"},
+    {"weir run --array 20 --gpus 1 -- sh -c 'python trial.py $WEIR_ARRAY_INDEX'",
+     "twenty jobs in one, each on a GPU of its own"},
     {"weir run --gpus 1 --checkpoint-signal USR1 --grace 60s -- ./fit",
      "a job that can be stopped for others without losing its work"},
 };
@@ -381,8 +419,9 @@ const struct weir_command weir_command_run = {
         "restarts, the job goes on, and so does its output here. If nobody reads the output any "
         "more, the job goes on without: the status is 141.\n"
         "\n"
-        "The status is the command's (128+n if signal n ended it), 130 if it was cancelled, 3 if "
-        "it cannot be told.",
+        "The status is the command's (128+n if signal n ended it; 126 or 127 if it could not be "
+        "started), or 130 if it was cancelled. weir's own: 1 if the job was refused, 2 for wrong "
+        "use, 3 if it cannot be told what became of it. With --detach, 0 if it was taken.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

@@ -30,13 +30,39 @@ static const struct spec_field text_fields[] = {
     {"checkpoint-signal", "checkpointSignal"},
     {"backoff", "backoff"},
     {"output-max", "outputMax"},
-    {"sim-profile", "simProfile"},
 };
 
 static const struct spec_field count_fields[] = {
     {"priority", "priority"}, {"members", "members"}, {"min-members", "minMembers"},
     {"array", "array"},       {"retries", "retries"},
 };
+
+static const char *option_of(const struct spec_field *fields, size_t n, struct weir_str name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (weir_str_eq_c(name, fields[i].field))
+            return fields[i].option;
+    return NULL;
+}
+
+const char *weir_run_body_option(const char *field)
+{
+    static const struct spec_field others[] = {{"cwd", "cwd"},
+                                               {"preemptible", "preemptible"},
+                                               {"retry-on", "retryOn"}};
+    struct weir_str name = weir_str(field);
+    const char *option;
+
+    if (weir_str_eq_c(name, "metadata.name"))
+        return "name";
+    if (!weir_str_starts_with(name, WEIR_STR("spec.")))
+        return NULL;
+    name = weir_str_sub(name, 5, name.len);
+    option = option_of(text_fields, COUNT_OF(text_fields), name);
+    if (option == NULL)
+        option = option_of(count_fields, COUNT_OF(count_fields), name);
+    return option != NULL ? option : option_of(others, COUNT_OF(others), name);
+}
 
 /* What says who may talk to weir is not for the job, nor is what only the shell itself means. */
 static bool is_left_out(struct weir_str name)

@@ -20,5 +20,7 @@ struct weir_run_shell {
 /* Appends the Workload as JSON. WEIR_E_INVALID names the option or the word that cannot be sent. */
 int weir_run_body(const struct weir_args *args, const struct weir_run_shell *shell,
                   struct weir_buf *out, struct weir_err *err);
+/* The option that a field of the request comes from: "queue" of "spec.queue". NULL: none. */
+const char *weir_run_body_option(const char *field);
 
 #endif

@@ -24,7 +24,8 @@ static const struct weir_option options[] = {
     {.name = "listen",
      .kind = WEIR_OPTION_TEXT,
      .argument = "ADDR:PORT",
-     .help = "where the API listens beside its socket in DIR; port 0 is any free one",
+     .help = "where the API listens beside its socket in DIR; port 0 is any free one; "
+             "else " WEIR_UP_LISTEN_DEFAULT,
      .example = WEIR_UP_LISTEN_DEFAULT},
     {.name = "host",
      .kind = WEIR_OPTION_TEXT,
@@ -42,7 +43,7 @@ static const struct weir_option options[] = {
      .kind = WEIR_OPTION_CHOICE,
      .argument = "LEVEL",
      .choices = "error|warn|info|debug",
-     .help = "how much it says on stderr",
+     .help = "how much it says on stderr, else info",
      .example = "warn"},
 };
 

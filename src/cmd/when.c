@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <time.h>
 
+enum { SOON_MS = 600000 };
+
 /* Days apart as far as it matters: 0 today, 1 within six days, else 2. */
 static int distance(const struct tm *at, const struct tm *today, int64_t apart_ms)
 {
@@ -39,7 +41,9 @@ static const char *put(int64_t wall_ms, int64_t now_ms, bool exact, char ret_tex
 
 const char *weir_when(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX])
 {
-    return put(wall_ms, now_ms, false, ret_text);
+    bool is_soon = wall_ms - now_ms < SOON_MS && now_ms - wall_ms < SOON_MS;
+
+    return put(wall_ms, now_ms, is_soon, ret_text);
 }
 
 const char *weir_when_exact(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX])

@@ -33,6 +33,18 @@ static void add_gpus(struct weir_sheet *table, const struct weir_tree *item)
     weir_sheet_add(table, weir_str(gpus != NULL && gpus->n_children > 0 ? text : ""));
 }
 
+/* The first, and whether there are more: the whole list is too wide. */
+static void add_devices(struct weir_sheet *table, const struct weir_tree *item)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SHEET_BYTES_MAX);
+    const struct weir_tree *gpus = weir_tree_get(item, "gpus");
+
+    if (gpus != NULL && gpus->first != NULL)
+        weir_buf_printf(&text, "%.*s%s", WEIR_STR_ARG(gpus->first->text),
+                        gpus->n_children > 1 ? ",…" : "");
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
 /* "sweep[12]" for an array or a gang. */
 static void add_name(struct weir_sheet *table, const struct weir_tree *item)
 {
@@ -64,7 +76,7 @@ static void row(struct weir_sheet *table, const struct weir_tree *item, int64_t 
     weir_output_cell(table, item, "priority");
     weir_output_cell(table, item, "attempt");
     weir_output_cell(table, item, "exit_status");
-    weir_output_joined(table, weir_tree_get(item, "gpus"));
+    add_devices(table, item);
     weir_output_cell(table, item, "reason");
 }
 
@@ -73,5 +85,5 @@ const struct weir_output_kind weir_workloads_kind = {
     .n_columns = sizeof(columns) / sizeof(columns[0]),
     .row = row,
     .key = "id",
-    .nothing = "nothing waits and nothing runs (weir ps -a shows what has ended)",
+    .nothing = "no jobs",
 };

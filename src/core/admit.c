@@ -17,43 +17,104 @@ struct admission {
 
 /* ---- words ---- */
 
-/* For "%lld%s". */
 struct quantity {
-    long long n;
-    const char *unit;
+    char text[40];
 };
 
-static struct quantity bytes(int64_t amount)
+/* "23.5Gi": in tenths of its unit, cut off, or rounded up for what is asked for. */
+static struct quantity bytes(int64_t amount, bool up)
 {
-    if (amount % WEIR_GIB == 0)
-        return (struct quantity){amount / WEIR_GIB, " GiB"};
-    if (amount % WEIR_MIB == 0)
-        return (struct quantity){amount / WEIR_MIB, " MiB"};
-    return (struct quantity){amount, " bytes"};
+    int64_t unit = amount >= WEIR_GIB ? WEIR_GIB : amount >= WEIR_MIB ? WEIR_MIB : 1;
+    int64_t part = amount % unit;
+    int64_t tenths = amount / unit * 10 + part * 10 / unit + (up && part * 10 % unit != 0);
+    const char *name = unit == WEIR_GIB ? "Gi" : unit == WEIR_MIB ? "Mi" : "";
+    struct quantity q;
+
+    if (tenths % 10 == 0)
+        weir_str_format(q.text, sizeof(q.text), "%lld%s", (long long)(tenths / 10), name);
+    else
+        weir_str_format(q.text, sizeof(q.text), "%lld.%d%s", (long long)(tenths / 10),
+                        (int)(tenths % 10), name);
+    return q;
 }
 
-static struct quantity quantity(const struct admission *a, uint32_t resource, int64_t amount)
+/* "4", "500m": as an option takes it. */
+static struct quantity milli(int64_t amount)
 {
     bool whole = amount % 1000 == 0;
+    struct quantity q;
+
+    weir_str_format(q.text, sizeof(q.text), "%lld%s", (long long)(whole ? amount / 1000 : amount),
+                    whole ? "" : "m");
+    return q;
+}
+
+/* Of what has no name of its own: it follows. */
+static struct quantity quantity(const struct admission *a, uint32_t resource, int64_t amount,
+                                bool up)
+{
+    struct quantity number = milli(amount);
+    const char *unit = NULL;
+    struct quantity q;
 
     switch ((enum weir_resource_kind)weir_world_resource(a->fleet.world, resource)->kind) {
     case WEIR_RESOURCE_MEMORY:
-        return bytes(amount);
+        return bytes(amount, up);
     case WEIR_RESOURCE_CPU:
-        return (struct quantity){whole ? amount / 1000 : amount, !whole           ? "m CPUs"
-                                                                 : amount == 1000 ? " CPU"
-                                                                                  : " CPUs"};
+        unit = "CPU";
+        break;
     case WEIR_RESOURCE_GPU:
     case WEIR_RESOURCE_GPU_CLASS:
-        return (struct quantity){whole ? amount / 1000 : amount, !whole           ? "m GPUs"
-                                                                 : amount == 1000 ? " GPU"
-                                                                                  : " GPUs"};
+        unit = "GPU";
+        break;
     case WEIR_RESOURCE_MIG:
     case WEIR_RESOURCE_OTHER:
     case WEIR_RESOURCE_KIND_MAX:
-        break;
+        return number;
     }
-    return (struct quantity){whole ? amount / 1000 : amount, whole ? "" : "m"};
+    weir_str_format(q.text, sizeof(q.text), "%.24s %s%s", number.text, unit,
+                    amount == 1000 ? "" : "s");
+    return q;
+}
+
+/* " (--gpus 8)": what to write for so much of it; empty where no option says it. */
+static struct quantity option(const struct admission *a, uint32_t resource, int64_t amount)
+{
+    uint32_t kind = weir_world_resource(a->fleet.world, resource)->kind;
+    struct quantity number = kind == WEIR_RESOURCE_MEMORY ? bytes(amount, false) : milli(amount);
+    const char *name = kind == WEIR_RESOURCE_MEMORY                                   ? "memory"
+                       : kind == WEIR_RESOURCE_CPU                                    ? "cpu"
+                       : kind == WEIR_RESOURCE_GPU || kind == WEIR_RESOURCE_GPU_CLASS ? "gpus"
+                                                                                      : NULL;
+    struct quantity q = {""};
+
+    if (name != NULL)
+        weir_str_format(q.text, sizeof(q.text), " (--%s %.24s)", name, number.text);
+    return q;
+}
+
+static uint32_t n_tasks_of(const struct weir_ask *ask)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < ask->n_roles; i++)
+        n += ask->roles[i].n_tasks;
+    return n;
+}
+
+/* Who asks, where each of several does. */
+static const char *asker(const struct admission *a)
+{
+    if (n_tasks_of(a->ask) == 1)
+        return "";
+    return a->ask->workload->independent ? "each element " : "each member ";
+}
+
+static const char *for_each(const struct admission *a)
+{
+    if (n_tasks_of(a->ask) == 1)
+        return "";
+    return a->ask->workload->independent ? " for each element" : " for each member";
 }
 
 /* Goes after a quantity whose unit does not say of what: " of " and its name. */
@@ -105,10 +166,9 @@ static int refuse_limit(struct admission *a, const struct weir_quota_over *over,
     bool is_own = over->queue == a->ask->workload->queue;
     struct weir_str name =
         weir_world_string(a->fleet.world, weir_world_queue(a->fleet.world, over->queue)->name);
-    struct quantity asked = quantity(a, over->resource, need);
-    struct quantity limit = quantity(a, over->resource, over->limit);
+    struct quantity asked = quantity(a, over->resource, need, true);
+    struct quantity limit = quantity(a, over->resource, over->limit, false);
     int64_t nearest = over->limit / n_tasks;
-    struct quantity near;
 
     set_reason(a, WEIR_LEVEL_QUEUE, is_own ? WEIR_REASON_QUEUE_LIMIT : WEIR_REASON_PARENT_LIMIT,
                over->resource, over->limit, need);
@@ -116,34 +176,40 @@ static int refuse_limit(struct admission *a, const struct weir_quota_over *over,
     a->refusal.reason.subject = over->queue;
     if (nearest > weir_world_resource(a->fleet.world, over->resource)->grain)
         nearest -= nearest % weir_world_resource(a->fleet.world, over->resource)->grain;
-    near = quantity(a, over->resource, nearest);
     a->refusal.nearest = nearest;
     weir_error(a->err, WEIR_E_IMPOSSIBLE,
-               "asks for %lld%s%s%.*s at once, queue '%.*s' is limited to %lld%s", asked.n,
-               asked.unit, of(a, over->resource), WEIR_STR_ARG(name_after_of(a, over->resource)),
-               WEIR_STR_ARG(name), limit.n, limit.unit);
-    weir_error_hint(a->err, "ask for at most %lld%s per task, or raise the limit of '%.*s'", near.n,
-                    near.unit, WEIR_STR_ARG(name));
+               "asks for %s%s%.*s at once, queue '%.*s' is limited to %s", asked.text,
+               of(a, over->resource), WEIR_STR_ARG(name_after_of(a, over->resource)),
+               WEIR_STR_ARG(name), limit.text);
+    if (nearest == 0 && n_tasks > 1)
+        weir_error_hint(a->err, "ask for fewer members (--members), or raise the limit of '%.*s'",
+                        WEIR_STR_ARG(name));
+    else
+        weir_error_hint(a->err, "ask for at most %s%s%s, or raise the limit of '%.*s'",
+                        quantity(a, over->resource, nearest, false).text,
+                        n_tasks > 1 ? " for each member" : for_each(a),
+                        option(a, over->resource, nearest).text, WEIR_STR_ARG(name));
     return WEIR_E_IMPOSSIBLE;
 }
 
 static int refuse_amount(struct admission *a, uint32_t code, uint32_t resource, int64_t have,
                          int64_t need)
 {
-    struct quantity asked = quantity(a, resource, need);
-    struct quantity most = quantity(a, resource, have);
+    struct quantity asked = quantity(a, resource, need, true);
+    struct quantity most = quantity(a, resource, have, false);
 
     set_reason(a, WEIR_LEVEL_NODES, code, resource, have, need);
     a->refusal.nearest = have;
     weir_error(a->err, WEIR_E_IMPOSSIBLE,
-               "a task asks for %lld%s%s%.*s, no node that would do otherwise has more than %lld%s",
-               asked.n, asked.unit, of(a, resource), WEIR_STR_ARG(name_after_of(a, resource)),
-               most.n, most.unit);
-    if (code == WEIR_REASON_RESOURCES && have > 0 && need % have == 0)
-        weir_error_hint(a->err, "ask for at most %lld%s per task, or for %lld tasks of %lld%s",
-                        most.n, most.unit, (long long)(need / have), most.n, most.unit);
+               "%sasks for %s%s%.*s, no node that would do otherwise has more than %s", asker(a),
+               asked.text, of(a, resource), WEIR_STR_ARG(name_after_of(a, resource)), most.text);
+    if (code == WEIR_REASON_RESOURCES && have > 0 && need % have == 0 && n_tasks_of(a->ask) == 1)
+        weir_error_hint(a->err, "ask for at most %s%s, or for %lld members of %s (--members %lld)",
+                        most.text, option(a, resource, have).text, (long long)(need / have),
+                        most.text, (long long)(need / have));
     else if (have > 0)
-        weir_error_hint(a->err, "ask for at most %lld%s per task", most.n, most.unit);
+        weir_error_hint(a->err, "ask for at most %s%s%s", most.text, for_each(a),
+                        option(a, resource, have).text);
     return WEIR_E_IMPOSSIBLE;
 }
 
@@ -193,7 +259,7 @@ static int refuse_memory(struct admission *a, const struct weir_request *request
 {
     uint32_t class = nearest_class(a, request);
     int64_t largest = 0;
-    struct quantity asked = bytes(request->shape->device_memory_bytes);
+    struct quantity asked = bytes(request->shape->device_memory_bytes, true);
     struct quantity most;
 
     for (uint32_t i = 0; i < a->fleet.n_devices; i++) {
@@ -204,19 +270,18 @@ static int refuse_memory(struct admission *a, const struct weir_request *request
             device->memory_bytes > largest)
             largest = device->memory_bytes;
     }
-    most = bytes(largest);
+    most = bytes(largest, false);
     set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_GPU_MEMORY, weir_request_resource(request->shape),
                largest, request->shape->device_memory_bytes);
     a->refusal.nearest = largest;
     a->refusal.nearest_class = class;
-    weir_error(a->err, WEIR_E_IMPOSSIBLE,
-               "asks for %lld%s of memory on each GPU, the largest has %lld%s", asked.n, asked.unit,
-               most.n, most.unit);
+    weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for %s of memory on each GPU, the largest has %s",
+               asked.text, most.text);
     if (class != WEIR_NONE)
-        weir_error_hint(a->err, "ask for at most %lld%s, or for '%.*s'", most.n, most.unit,
-                        WEIR_STR_ARG(name_of(a, class)));
+        weir_error_hint(a->err, "ask for at most %s (--gpu-memory), or for '%.*s' (--gpu-model)",
+                        most.text, WEIR_STR_ARG(name_of(a, class)));
     else
-        weir_error_hint(a->err, "ask for at most %lld%s", most.n, most.unit);
+        weir_error_hint(a->err, "ask for at most %s (--gpu-memory)", most.text);
     return WEIR_E_IMPOSSIBLE;
 }
 
@@ -224,10 +289,12 @@ static int refuse_isolation(struct admission *a, const struct weir_request *requ
 {
     set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_ISOLATION, weir_request_resource(request->shape),
                0, request->isolation);
-    weir_error(a->err, WEIR_E_IMPOSSIBLE,
-               "asks for a part of a GPU with isolation '%s', no GPU can be shared so",
-               weir_isolation_name((enum weir_isolation)request->isolation));
-    weir_error_hint(a->err, "ask for a whole GPU, or for less isolation");
+    weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for a part of a GPU, no GPU here can be shared%s%s",
+               request->isolation != WEIR_ISOLATION_NONE ? " with isolation " : "",
+               request->isolation != WEIR_ISOLATION_NONE
+                   ? weir_isolation_name((enum weir_isolation)request->isolation)
+                   : "");
+    weir_error_hint(a->err, "ask for whole GPUs");
     return WEIR_E_IMPOSSIBLE;
 }
 
@@ -342,7 +409,7 @@ static int refuse_kind(struct admission *a, const struct weir_request *request,
         return weir_error(a->err, WEIR_E_IMPOSSIBLE, "no node has the labels it asks for");
     if (a->fleet.n_nodes == 0)
         return weir_error(a->err, WEIR_E_IMPOSSIBLE, "there is no node to run on");
-    return weir_error(a->err, WEIR_E_IMPOSSIBLE, "no node has all that a task asks for together");
+    return weir_error(a->err, WEIR_E_IMPOSSIBLE, "no node has all that it asks for together");
 }
 
 static int check_task(struct admission *a, const struct weir_request *request)
@@ -366,11 +433,7 @@ static int check_task(struct admission *a, const struct weir_request *request)
 
 static bool is_gang(const struct weir_ask *ask)
 {
-    uint32_t n_tasks = 0;
-
-    for (uint32_t i = 0; i < ask->n_roles; i++)
-        n_tasks += ask->roles[i].n_tasks;
-    return !ask->workload->independent && n_tasks > 1;
+    return !ask->workload->independent && n_tasks_of(ask) > 1;
 }
 
 static struct weir_request request_of(const struct admission *a, uint32_t role)
@@ -395,11 +458,9 @@ static uint32_t required_of(const struct weir_ask *ask, uint32_t role, uint32_t 
 static int gang_of(struct admission *a, struct weir_arena *scratch, struct weir_set *set)
 {
     const struct weir_ask *ask = a->ask;
-    uint32_t n_tasks = 0;
+    uint32_t n_tasks = n_tasks_of(ask);
     uint32_t missing;
 
-    for (uint32_t i = 0; i < ask->n_roles; i++)
-        n_tasks += ask->roles[i].n_tasks;
     missing = ask->workload->gang_min == 0 || ask->workload->gang_min > n_tasks
                   ? n_tasks
                   : ask->workload->gang_min;
@@ -457,6 +518,47 @@ static int most_members(struct admission *a, struct weir_set *set, uint32_t *ret
     return 0;
 }
 
+/* The first resource of which the fleet has too little for so many members; WEIR_NONE: it is not a
+ * matter of sums. */
+static uint32_t short_of(const struct admission *a, const struct weir_set *set, int64_t *ret_each,
+                         int64_t *ret_have)
+{
+    const struct weir_shape *shape = &a->ask->shapes[0];
+
+    for (uint32_t i = 0; a->ask->n_roles == 1 && i < shape->n_amounts; i++) {
+        int64_t each = shape->amounts[i].amount;
+        int64_t have = 0;
+
+        for (uint32_t node = 0; node < a->fleet.n_nodes; node++)
+            have = weir_units_add(have, weir_overlay_free(&a->fleet, WEIR_VIEW_NOW, node,
+                                                          shape->amounts[i].resource));
+        if (weir_units_mul(each, set->n_members) <= have)
+            continue;
+        *ret_each = each;
+        *ret_have = have;
+        return shape->amounts[i].resource;
+    }
+    return WEIR_NONE;
+}
+
+static void say_gang(const struct admission *a, const struct weir_set *set, uint32_t most)
+{
+    int64_t each = 0;
+    int64_t have = 0;
+    uint32_t resource = short_of(a, set, &each, &have);
+
+    if (resource == WEIR_NONE)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for %u members at once, no more than %u find room when nothing else runs",
+                   set->n_members, most);
+    else
+        weir_error(a->err, WEIR_E_IMPOSSIBLE, "%u members ask for %s%s%.*s each, %s %s",
+                   set->n_members, quantity(a, resource, each, true).text, of(a, resource),
+                   WEIR_STR_ARG(name_after_of(a, resource)),
+                   a->fleet.n_nodes == 1 ? "this machine has" : "all nodes together have",
+                   quantity(a, resource, have, false).text);
+}
+
 static int check_gang(struct admission *a, struct weir_set *set)
 {
     static const char *const levels[WEIR_TOPOLOGY_LEVELS] = {"zone", "block", "rack",
@@ -475,14 +577,15 @@ static int check_gang(struct admission *a, struct weir_set *set)
     a->refusal.nearest = most;
     if (has_topology)
         weir_error(a->err, WEIR_E_IMPOSSIBLE,
-                   "asks for %u tasks in one %s, none has room for more than %u", set->n_members,
+                   "asks for %u members in one %s, none has room for more than %u", set->n_members,
                    levels[set->topology.required], most);
     else
-        weir_error(a->err, WEIR_E_IMPOSSIBLE,
-                   "asks for %u tasks at once, no more than %u find room when nothing else runs",
-                   set->n_members, most);
+        say_gang(a, set, most);
     if (most > 0)
-        weir_error_hint(a->err, "ask for at most %u tasks, or let the job run with fewer", most);
+        weir_error_hint(
+            a->err,
+            "ask for at most %u members (--members), or let it start with fewer (--min-members)",
+            most);
     return WEIR_E_IMPOSSIBLE;
 }
 

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "core/explain/explain.h"
 #include "core/heal/heal.h"
+#include "core/place/promise.h"
 #include "core/place/turn.h"
 #include "core/queue/order.h"
 #include "core/tick.h"
@@ -27,7 +28,7 @@ static int run_stages(struct weir_tick *tick, bool explain)
     struct weir_line line;
 
     if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0 || weir_heal(tick) < 0 ||
-        weir_line_init(&line, tick) < 0 || place(&line) < 0)
+        weir_line_init(&line, tick) < 0 || place(&line) < 0 || weir_promises_check(&line) < 0)
         return WEIR_E_NO_MEMORY;
     return explain ? weir_explain(&line) : 0;
 }

@@ -7,11 +7,15 @@
  *
  * Stages, each seeing an overlay of what the earlier ones decided:
  *   1. heal    settle attempts that were seen to end (succeed, fail, retry after a back-off), end
- * gangs that lost a member, stop what was cancelled, empty nodes that drain;
+ *              gangs that lost a member, stop what was cancelled, empty nodes that drain;
  *   2. share   who is next: the queue tree with guarantee and limit, then priority, then time;
  *   3. place   filter, score, grant; all members of a gang or none; preempt within a queue and
- * reclaim between queues where that makes room and policy allows. Rollout and scaling stages stand
- * before share, pools after place, when they exist. */
+ *              reclaim between queues where that makes room and policy allows.
+ * Rollout and scaling stages stand before share, pools after place, when they exist.
+ *
+ * Left alone, decisions come to rest: with no arrivals and no ends but of what is asked to leave,
+ * there comes one that starts and asks nobody (core/preempt/victims.h says why).
+ */
 #ifndef WEIR_CORE_DECIDE_H
 #define WEIR_CORE_DECIDE_H
 

@@ -128,6 +128,20 @@ int weir_overlay_give_back(struct weir_overlay *o, uint32_t step)
     return 0;
 }
 
+void weir_overlay_take_back(struct weir_overlay *o)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < o->n_steps; i++) {
+        if (o->steps[i].running == WEIR_NONE && o->steps[i].views == WEIR_IN_SOON)
+            change(o, &o->steps[i], -1);
+        else
+            o->steps[n++] = o->steps[i];
+    }
+    o->n_steps = n;
+    o->freed++;
+}
+
 int weir_overlay_leave(struct weir_overlay *o, uint32_t running, enum weir_running_state state)
 {
     uint32_t old = o->running[running].state;

@@ -84,9 +84,12 @@ struct weir_running {
     uint32_t workload;
     uint32_t node; /* position */
     uint32_t next_on_node;
+    uint32_t next_in_queue;
     uint32_t state; /* enum weir_running_state */
-    uint32_t reserved;
 };
+
+/* Are others leaving to make room for it? What is taken back by guarantee comes first. */
+enum weir_owed { WEIR_OWED_NOTHING, WEIR_OWED_BY_PRIORITY, WEIR_OWED_BY_GUARANTEE };
 
 struct weir_overlay_job {
     uint32_t first_running; /* its running tasks lie side by side */
@@ -94,7 +97,7 @@ struct weir_overlay_job {
     uint32_t n_live;
     uint32_t n_succeeded; /* of gangs only */
     uint32_t is_closed;   /* 1: healing has to do with it, it gets no room in this decision */
-    uint32_t is_owed;     /* 1: others are leaving to make room for it */
+    uint32_t is_owed;     /* enum weir_owed */
     uint32_t is_growing;  /* 1: this decision has started tasks of it */
     uint32_t reserved;
 };
@@ -177,6 +180,8 @@ int weir_overlay_hold(struct weir_overlay *overlay, uint32_t views, struct weir_
                       const struct weir_shape *shape, struct weir_spot spot);
 /* What step number `step` of the journal held is given back. */
 int weir_overlay_give_back(struct weir_overlay *overlay, uint32_t step);
+/* Takes back all that is held in SOON only: every promise. Not inside a trial. */
+void weir_overlay_take_back(struct weir_overlay *overlay);
 /* A running task gives its room back: GONE in both views, LEAVING in SOON. */
 int weir_overlay_leave(struct weir_overlay *overlay, uint32_t running,
                        enum weir_running_state state);

@@ -95,6 +95,7 @@ static bool has_type(const struct weir_tree *node, unsigned types)
         return (types & WEIR_SCHEMA_NUMBER) != 0 ||
                ((types & WEIR_SCHEMA_INTEGER) != 0 && is_whole(node->text));
     case WEIR_TREE_NULL:
+        return (types & WEIR_SCHEMA_NULL) != 0;
     case WEIR_TREE_KIND_MAX:
         break;
     }

@@ -20,6 +20,7 @@ unsigned weir_schema_type(struct weir_str name)
         {"object", WEIR_SCHEMA_OBJECT}, {"array", WEIR_SCHEMA_ARRAY},
         {"string", WEIR_SCHEMA_STRING}, {"integer", WEIR_SCHEMA_INTEGER},
         {"number", WEIR_SCHEMA_NUMBER}, {"boolean", WEIR_SCHEMA_BOOLEAN},
+        {"null", WEIR_SCHEMA_NULL},
     };
 
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)

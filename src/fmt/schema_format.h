@@ -12,6 +12,7 @@ enum weir_schema_type {
     WEIR_SCHEMA_INTEGER = 8,
     WEIR_SCHEMA_NUMBER = 16,
     WEIR_SCHEMA_BOOLEAN = 32,
+    WEIR_SCHEMA_NULL = 64, /* beside others: left empty in YAML */
 };
 
 /* One type by name, 0 if unknown. */

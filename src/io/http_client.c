@@ -90,8 +90,10 @@ static int cannot_reach(const struct weir_http_client *client, int code, const c
         weir_error(err, code, "cannot reach weir at '%s': %s", at->unix_path, why);
     else
         weir_error(err, code, "cannot reach weir at %s port %u: %s", at->host, at->port, why);
-    weir_error_hint(err, code == WEIR_E_DENIED ? "it serves other users only if root started it"
-                                               : "start it with `weir up`");
+    if (code == WEIR_E_DENIED)
+        weir_error_hint(err, "it serves other users only if root started it");
+    else if (at->unix_path != NULL)
+        weir_error_hint(err, "start it with `weir up`");
     return code;
 }
 

@@ -237,6 +237,18 @@ bool weir_http_conn_is_idle(const struct weir_http_conn *conn)
            conn->pending.len == 0;
 }
 
+bool weir_http_conn_may_give_way(const struct weir_http_conn *conn)
+{
+    const struct weir_http_request *request = conn->request;
+
+    if (conn->lingering)
+        return true;
+    if (request != NULL)
+        return !request->has_head && request->reply == WEIR_HTTP_REPLY_NONE &&
+               weir_http_conn_unsent(conn) == 0;
+    return weir_http_conn_is_idle(conn);
+}
+
 void weir_http_conn_finish_request(struct weir_http_conn *conn)
 {
     struct weir_http_request *request = conn->request;
@@ -290,6 +302,7 @@ static void close_conn(struct weir_http_conn *conn)
     /* Closing alone leaves it in the set for as long as a process just forked holds a copy. */
     epoll_ctl(server->epoll_fd, EPOLL_CTL_DEL, conn->fd, NULL);
     close(conn->fd);
+    server->n_tcp -= conn->peer.is_unix ? 0 : 1;
     weir_mem_free(conn);
     weir_http_server_conn_closed(server);
 }
@@ -438,6 +451,7 @@ struct weir_http_conn *weir_http_conn_open(struct weir_http_server *server, int 
         server->conns->prev = conn;
     server->conns = conn;
     server->stats.n_open++;
+    server->n_tcp += peer->is_unix ? 0 : 1;
     server->stats.n_accepted++;
     weir_http_conn_touch(conn);
     return conn;

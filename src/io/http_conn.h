@@ -102,6 +102,7 @@ struct weir_http_listener {
     uv_poll_t poll;
     int fd;
     bool is_unix;
+    bool paused;                           /* at its cap, or no descriptors left */
     struct weir_unix_listener unix_socket; /* owns fd if is_unix */
 };
 
@@ -118,8 +119,9 @@ struct weir_http_server {
     uv_poll_t poll;
     uv_timer_t sweep;
     uv_idle_t kick;
+    uint32_t n_tcp;     /* of stats.n_open */
     uint32_t n_handles; /* not yet closed: the server is freed with the last */
-    bool paused;        /* listeners: at the cap, or no descriptors left */
+    bool paused;        /* one listener at least */
     bool stopping;
     uint64_t stop_at_ms;
     void (*on_done)(void *ctx);
@@ -160,6 +162,8 @@ void weir_http_conn_leave(struct weir_http_conn *conn);
 void weir_http_conn_kick(struct weir_http_conn *conn);
 void weir_http_conn_run_kicked(struct weir_http_server *server);
 bool weir_http_conn_is_idle(const struct weir_http_conn *conn);
+/* Nothing of a request to be answered is in: what has come may end without loss to weir. */
+bool weir_http_conn_may_give_way(const struct weir_http_conn *conn);
 /* Closes if its time has run out. */
 void weir_http_conn_check_time(struct weir_http_conn *conn);
 /* The answer of the request is complete: gives the connection to the next one. */

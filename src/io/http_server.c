@@ -34,6 +34,7 @@ union address {
 
 /* ── timers ── */
 
+static void pause_listener(struct weir_http_listener *listener);
 static void pause_listeners(struct weir_http_server *server);
 static void resume_listeners(struct weir_http_server *server);
 
@@ -67,7 +68,7 @@ static void on_sweep(uv_timer_t *timer)
         next = conn->next;
         weir_http_conn_check_time(conn);
     }
-    if (server->paused && server->stats.n_open < server->config.max_connections)
+    if (server->paused)
         resume_listeners(server);
     if (server->stats.n_open == 0 && !server->paused)
         uv_timer_stop(timer);
@@ -108,13 +109,23 @@ static void write_address(const union address *address, char *text, size_t size)
     }
 }
 
-static struct weir_http_conn *longest_idle(const struct weir_http_server *server)
+/* Whoever can reach a port may open connections without end; the users of the machine keep a
+ * quarter of them. */
+static bool is_tcp_full(const struct weir_http_server *server)
+{
+    uint32_t max = server->config.max_connections;
+
+    return server->n_tcp >= max - max / 4;
+}
+
+/* The one that has been idle, or has owed the head of a request, the longest. */
+static struct weir_http_conn *find_dispensable(const struct weir_http_server *server, bool tcp_only)
 {
     struct weir_http_conn *oldest = NULL;
 
     for (struct weir_http_conn *conn = server->conns; conn != NULL; conn = conn->next)
-        if (conn->n_requests > 0 && weir_http_conn_is_idle(conn) &&
-            (oldest == NULL || conn->since_ms < oldest->since_ms))
+        if ((!tcp_only || !conn->peer.is_unix) && weir_http_conn_may_give_way(conn) &&
+            (oldest == NULL || conn->since_ms <= oldest->since_ms))
             oldest = conn;
     return oldest;
 }
@@ -173,12 +184,13 @@ static void accept_waiting(struct weir_http_listener *listener)
 {
     struct weir_http_server *server = listener->server;
 
-    for (int i = 0; i < ACCEPTS_AT_ONCE && !server->paused; i++) {
-        bool is_full = server->stats.n_open >= server->config.max_connections;
-        struct weir_http_conn *gives_way = is_full ? longest_idle(server) : NULL;
+    for (int i = 0; i < ACCEPTS_AT_ONCE && !listener->paused; i++) {
+        bool tcp_full = !listener->is_unix && is_tcp_full(server);
+        bool is_full = tcp_full || server->stats.n_open >= server->config.max_connections;
+        struct weir_http_conn *gives_way = is_full ? find_dispensable(server, tcp_full) : NULL;
 
         if (is_full && gives_way == NULL) {
-            pause_listeners(server);
+            pause_listener(listener);
             return;
         }
         if (!accept_one(listener, gives_way))
@@ -194,19 +206,28 @@ static void on_listener_ready(uv_poll_t *poll, int status, int events)
 }
 
 /* New connections wait in the kernel's queue meanwhile. The sweep tries again. */
+static void pause_listener(struct weir_http_listener *listener)
+{
+    listener->paused = true;
+    listener->server->paused = true;
+    uv_poll_stop(&listener->poll);
+    start_sweep(listener->server);
+}
+
 static void pause_listeners(struct weir_http_server *server)
 {
-    server->paused = true;
     for (struct weir_http_listener *l = server->listeners; l != NULL; l = l->next)
-        uv_poll_stop(&l->poll);
-    start_sweep(server);
+        pause_listener(l);
 }
 
 static void resume_listeners(struct weir_http_server *server)
 {
     server->paused = false;
-    for (struct weir_http_listener *l = server->listeners; l != NULL; l = l->next)
-        uv_poll_start(&l->poll, UV_READABLE, on_listener_ready);
+    for (struct weir_http_listener *l = server->listeners; l != NULL; l = l->next) {
+        if (l->paused)
+            uv_poll_start(&l->poll, UV_READABLE, on_listener_ready);
+        l->paused = false;
+    }
 }
 
 /* ── listening ── */
@@ -246,8 +267,7 @@ static int add_listener(struct weir_http_server *server, struct weir_http_listen
     listener->poll.data = listener;
     listener->next = server->listeners;
     server->listeners = listener;
-    if (!server->paused)
-        uv_poll_start(&listener->poll, UV_READABLE, on_listener_ready);
+    uv_poll_start(&listener->poll, UV_READABLE, on_listener_ready);
     return 0;
 }
 

@@ -38,8 +38,9 @@ struct weir_http_server;
 
 /* 0 stands for the default given. */
 struct weir_http_server_config {
-    uint32_t max_connections; /* 1,024; beyond them the longest idle one is closed, and where none
-                                 is idle, new ones wait */
+    uint32_t max_connections; /* 1,024, over TCP three quarters of them; beyond, the one is closed
+                                 that has been idle or has owed a whole head the longest, and where
+                                 there is none, new ones wait */
     uint32_t
         header_timeout_ms;    /* 10,000: from the first byte of a request to the end of its head */
     uint32_t idle_timeout_ms; /* 60,000: between requests; without any byte taken by a peer that

@@ -62,6 +62,19 @@ void weir_world_unref(const struct weir_world *world)
     weir_mem_free(mine);
 }
 
+int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue)
+{
+    int64_t limit = INT64_MAX;
+    const struct weir_queue *row;
+
+    for (uint32_t at = queue; at != WEIR_NONE; at = row->parent) {
+        row = weir_world_queue(world, at);
+        if (row->run_limit_ms < limit)
+            limit = row->run_limit_ms;
+    }
+    return limit;
+}
+
 struct weir_str weir_world_string(const struct weir_world *world, uint32_t string)
 {
     const struct weir_string *row;

@@ -354,8 +354,8 @@ struct weir_task {
                             ended by itself */
     uint32_t n_failures; /* attempts that failed by their own fault (arrays count per task) */
     uint32_t cause;      /* enum weir_cause (plan.h): why it is in its state */
-    uint32_t for_whom;   /* workload its room is being made for, or WEIR_NONE; meaningful while
-                            stopping */
+    uint32_t for_whom;   /* workload its room is being made for, or WEIR_NONE: not known, or
+                            removed; meaningful while stopping */
     uint32_t reserved;
     int64_t started_wall_ms;
     int64_t started_mono_ms;
@@ -529,6 +529,10 @@ struct weir_str weir_world_string(const struct weir_world *world, uint32_t strin
 /* Cells of a span; 0 for WEIR_NONE. */
 uint32_t weir_world_span_len(const struct weir_world *world, uint32_t span);
 uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint32_t i);
+
+/* The longest run of one task in the queue: the least of its own limit and those above it;
+ * INT64_MAX: none. */
+int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
 uint32_t weir_world_n_resources(const struct weir_world *world);
 uint32_t weir_table_row_bytes(enum weir_table_id id);

@@ -401,13 +401,3 @@ struct weir_task *weir_edit_task(struct weir_edit *edit, uint32_t index)
 {
     return weir_edit_touch(edit, WEIR_TABLE_TASKS, index);
 }
-
-struct weir_signal *weir_edit_signal(struct weir_edit *edit, uint32_t index)
-{
-    return weir_edit_touch(edit, WEIR_TABLE_SIGNALS, index);
-}
-
-struct weir_intent *weir_edit_intent(struct weir_edit *edit, uint32_t index)
-{
-    return weir_edit_touch(edit, WEIR_TABLE_INTENTS, index);
-}

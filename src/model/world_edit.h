@@ -72,6 +72,9 @@ int weir_edit_add_queue(struct weir_edit *edit, const struct weir_key *key,
 int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
                            const struct weir_workload *like, const struct weir_role *roles,
                            uint32_t n_roles, uint32_t *ret_index);
+/* Whether that would be refused, and how: nothing changes. */
+int weir_edit_check_workload(const struct weir_edit *edit, uint32_t queue,
+                             const struct weir_role *roles, uint32_t n_roles);
 int weir_edit_add_signal(struct weir_edit *edit, const struct weir_key *key,
                          const struct weir_signal *like, uint32_t *ret_index);
 int weir_edit_add_intent(struct weir_edit *edit, const struct weir_key *key,
@@ -85,8 +88,6 @@ struct weir_device *weir_edit_device(struct weir_edit *edit, uint32_t index);
 struct weir_queue *weir_edit_queue(struct weir_edit *edit, uint32_t index);
 struct weir_workload *weir_edit_workload(struct weir_edit *edit, uint32_t index);
 struct weir_task *weir_edit_task(struct weir_edit *edit, uint32_t index);
-struct weir_signal *weir_edit_signal(struct weir_edit *edit, uint32_t index);
-struct weir_intent *weir_edit_intent(struct weir_edit *edit, uint32_t index);
 
 /* Moves a queue under another parent (WEIR_NONE: a root). WEIR_E_INVALID if that would close a
  * circle or the parent has workloads, WEIR_E_TOO_LARGE as in weir_edit_add_workload(). */
@@ -94,7 +95,8 @@ int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent
 
 /* Removal. A node with devices, a device with holds or instances, a queue with children or
  * workloads: WEIR_E_INVALID. Removing a workload removes its roles, tasks and holds. Ended tasks
- * and intents that named a removed node or device name WEIR_NONE then. */
+ * and intents that named a removed node or device, and tasks that make room for a removed workload,
+ * name WEIR_NONE then. */
 int weir_edit_remove_node(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_queue(struct weir_edit *edit, uint32_t index);

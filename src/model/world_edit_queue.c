@@ -297,11 +297,34 @@ static int link_workload(struct weir_edit *edit, uint32_t index, struct weir_wor
     return 0;
 }
 
+static int check_workload(const struct weir_edit *edit, uint32_t queue,
+                          const struct weir_role *roles, uint32_t n_roles,
+                          struct weir_amounts *ret_sum, uint32_t *ret_n_tasks)
+{
+    const struct weir_queue *row = weir_edit_peek(edit, WEIR_TABLE_QUEUES, queue);
+    int r;
+
+    if (row->first_child != WEIR_NONE)
+        return WEIR_E_INVALID;
+    r = sum_roles(edit, roles, n_roles, ret_sum, ret_n_tasks);
+    if (r < 0)
+        return r;
+    return has_room(edit, root_of(edit, queue), ret_sum) ? 0 : WEIR_E_TOO_LARGE;
+}
+
+int weir_edit_check_workload(const struct weir_edit *edit, uint32_t queue,
+                             const struct weir_role *roles, uint32_t n_roles)
+{
+    struct weir_amounts sum;
+    uint32_t n_tasks;
+
+    return check_workload(edit, queue, roles, n_roles, &sum, &n_tasks);
+}
+
 int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
                            const struct weir_workload *like, const struct weir_role *roles,
                            uint32_t n_roles, uint32_t *ret_index)
 {
-    const struct weir_queue *queue = weir_edit_peek(edit, WEIR_TABLE_QUEUES, like->queue);
     struct weir_workload *row;
     struct weir_amounts sum;
     uint32_t index;
@@ -310,13 +333,9 @@ int weir_edit_add_workload(struct weir_edit *edit, const struct weir_key *key,
     uint32_t first_task = WEIR_NONE;
     int r;
 
-    if (queue->first_child != WEIR_NONE)
-        return WEIR_E_INVALID;
-    r = sum_roles(edit, roles, n_roles, &sum, &n_tasks);
+    r = check_workload(edit, like->queue, roles, n_roles, &sum, &n_tasks);
     if (r < 0)
         return r;
-    if (!has_room(edit, root_of(edit, like->queue), &sum))
-        return WEIR_E_TOO_LARGE;
     r = weir_edit_new_row(edit, WEIR_TABLE_WORKLOADS, key, &index, &row);
     if (r < 0)
         return r;
@@ -363,6 +382,28 @@ static int unlink_workload(struct weir_edit *edit, uint32_t index)
     return 0;
 }
 
+/* Nobody makes room for it any more: its index is given out again. */
+static int forget_workload(struct weir_edit *edit, uint32_t workload)
+{
+    const struct weir_world *state = edit->state;
+
+    for (uint32_t i = weir_world_first(state, WEIR_TABLE_NODES); i != WEIR_NONE;
+         i = weir_world_after(state, WEIR_TABLE_NODES, i)) {
+        struct weir_task *task;
+
+        for (uint32_t at = weir_world_node(state, i)->first_task; at != WEIR_NONE;
+             at = weir_world_task(state, at)->next_on_node) {
+            if (weir_world_task(state, at)->for_whom != workload)
+                continue;
+            task = weir_edit_touch(edit, WEIR_TABLE_TASKS, at);
+            if (task == NULL)
+                return WEIR_E_NO_MEMORY;
+            task->for_whom = WEIR_NONE;
+        }
+    }
+    return 0;
+}
+
 int weir_edit_remove_workload(struct weir_edit *edit, uint32_t index)
 {
     const struct weir_workload *row = weir_edit_peek(edit, WEIR_TABLE_WORKLOADS, index);
@@ -388,7 +429,7 @@ int weir_edit_remove_workload(struct weir_edit *edit, uint32_t index)
             return WEIR_E_NO_MEMORY;
         role = next;
     }
-    if (unlink_workload(edit, index) < 0)
+    if (forget_workload(edit, index) < 0 || unlink_workload(edit, index) < 0)
         return WEIR_E_NO_MEMORY;
     return weir_edit_free_row(edit, WEIR_TABLE_WORKLOADS, index);
 }

@@ -176,8 +176,11 @@ static int set_state(struct weir_edit *edit, uint32_t index, struct weir_task *t
     task->ended = WEIR_END_NOT;
     if (held < 0 && (leave_node(edit, index, task) < 0 || drop_holds(edit, task) < 0))
         return WEIR_E_NO_MEMORY;
-    if (state == WEIR_TASK_QUEUED)
+    if (state == WEIR_TASK_QUEUED) {
         task->node = WEIR_NONE;
+        task->started_wall_ms = 0;
+        task->started_mono_ms = 0;
+    }
     return 0;
 }
 

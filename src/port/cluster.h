@@ -15,6 +15,18 @@
 struct weir_buf;
 struct weir_err;
 
+/* What a launch may ask for; more is WEIR_E_INVALID or WEIR_E_TOO_LARGE, however often it is tried.
+ * The kernel's part: one string of an exec takes 128 KiB with its NUL (MAX_ARG_STRLEN), all of them
+ * with a pointer each a quarter of the stack limit, of which 8 MiB is the usual one (execve(2)). */
+enum {
+    WEIR_CLUSTER_PATH_MAX = 4000,             /* bytes of cwd */
+    WEIR_CLUSTER_OUTPUT_MIN = 4096,           /* bytes of output_max_bytes */
+    WEIR_CLUSTER_STRING_MAX = 128 * 1024 - 1, /* bytes of a word of argv, or of NAME=VALUE */
+    WEIR_CLUSTER_EXEC_MAX = 2 * 1024 * 1024,  /* bytes of argv and envp, see above */
+};
+/* Milliseconds of a time limit. */
+#define WEIR_CLUSTER_TIME_LIMIT_MAX (INT64_MAX / 4)
+
 struct weir_cluster_ref {
     uint64_t serial; /* > 0 */
     uint64_t nonce;
@@ -33,7 +45,7 @@ struct weir_cluster_launch {
     bool switch_user; /* to uid and gid, with the user's groups */
     uint32_t uid;
     uint32_t gid;
-    int64_t time_limit_ms;    /* INT64_MAX: none */
+    int64_t time_limit_ms;    /* > 0; INT64_MAX: none */
     int64_t stop_grace_ms;    /* between SIGTERM and SIGKILL */
     int64_t output_max_bytes; /* per stream */
     int64_t memory_max_bytes; /* cgroup limit; 0: none */
@@ -68,7 +80,8 @@ enum weir_stream { WEIR_STDOUT, WEIR_STDERR };
 
 struct weir_cluster {
     void *ctx;
-    /* Fails only if it surely did not start (WEIR_E_NO_SPACE, WEIR_E_UNAVAILABLE…). */
+    /* Fails only if it surely did not start (WEIR_E_NO_SPACE, WEIR_E_UNAVAILABLE…). With
+     * WEIR_E_INVALID or WEIR_E_TOO_LARGE it never will. */
     int (*launch)(void *ctx, const struct weir_cluster_launch *launch, struct weir_err *err);
     /* What is known now. An attempt whose supervisor died is ENDED with WEIR_END_LOST, and nothing
      * of it runs any more. WEIR_E_CORRUPT, WEIR_E_IO: cannot tell. */

@@ -28,6 +28,14 @@ struct weir_actor {
     enum weir_actor_role role;
 };
 
+/* A user owns what this user submitted: the same name, and where weir knows accounts the same one.
+ * A weir that is not root runs the jobs of all tokens under its own uid. */
+static inline bool weir_actor_owns(const struct weir_actor *actor, struct weir_str owner,
+                                   uint32_t uid)
+{
+    return actor->uid == uid && weir_str_eq(actor->user, owner);
+}
+
 struct weir_service_counters {
     uint64_t n_ticks;
     uint64_t n_failed_ticks;

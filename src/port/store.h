@@ -43,7 +43,7 @@ struct weir_workload_record {
     uint32_t cancelled;
     uint32_t n_failures;
     uint32_t is_demo;
-    struct weir_str gpus; /* comma-separated keys it holds or held last */
+    struct weir_str gpus; /* comma-separated keys it holds or, ended, held last */
     struct weir_str node;
     int64_t submitted_wall_ms;
     int64_t started_wall_ms;
@@ -66,7 +66,7 @@ struct weir_task_record {
     uint64_t nonce;
     uint32_t slot;
     struct weir_str node;
-    struct weir_str grants; /* "KEY:mgpu:bytes:slots,…" of the attempt */
+    struct weir_str grants; /* "KEY:mgpu:bytes:slots,…" it holds or, ended, held last */
     int64_t started_wall_ms;
     int64_t started_mono_ms;
     int64_t ended_wall_ms;

@@ -77,6 +77,17 @@ def test_pages_in_a_browser_cannot_reach_it(t):
     assert status == 403, (status, answer)
 
 
+
+def test_a_client_without_a_token_is_told(t):
+    server = t.serve()
+    done = server.cli('ps', '--server', server.url(), env={'WEIR_DATA': ''}, check=1)
+    assert b'(set $WEIR_TOKEN)' in done.stderr, done.stderr
+    done = server.cli('ps', '--server', server.url(), env={'WEIR_DATA': '', 'WEIR_TOKEN': server.token()})
+    assert done.stderr == b'no jobs\n', done.stderr
+    done = server.cli('ps', '--server', 'http://127.0.0.1:1', env={'WEIR_DATA': ''}, check=3)
+    assert b'weir up' not in done.stderr and b'cannot reach' in done.stderr, done.stderr
+
+
 def test_lists_come_in_pages(t):
     server = t.serve()
     for _ in range(25):
@@ -143,6 +154,41 @@ def test_metrics_and_snapshot(t):
     text = json.dumps(snapshot)
     assert secret not in text and server.token() not in text and 'API_KEY' in text
     assert len(snapshot['gpus']) == 8 and any(job['id'] == number for job in snapshot['workloads']), snapshot.keys()
+
+
+def test_a_token_ends_only_its_own(t):
+    """A weir that is not root runs the jobs of all tokens under its own uid: it is the name that tells them apart."""
+    if os.geteuid() == 0:
+        os.chmod(t.dir, 0o777)
+    server = t.serve(uid=65534 if os.geteuid() == 0 else None)
+    with open(os.path.join(server.data, 'tokens'), 'a', encoding='utf-8') as file:
+        file.write(f'{"a" * 32} submit alice\n{"b" * 32} submit bob\n')
+    job = dict(JOB, spec={'command': ['sleep', '1000'], 'env': {'A': 'secret'}})
+    status, _, job = ask(server, 'POST', '/v1/workloads', job, tcp=True, token='a' * 32)
+    assert status == 201 and job['owner'] == 'alice', job
+    place = f'/v1/workloads/{job["id"]}'
+    assert ask(server, 'POST', place + '/cancel', tcp=True, token='b' * 32)[0] == 403
+    assert ask(server, 'POST', place + '/signal', {'signal': 'INT'}, tcp=True, token='b' * 32)[0] == 403
+    assert ask(server, 'GET', place, tcp=True, token='b' * 32)[2]['spec']['env'] == {'A': None}
+    assert ask(server, 'GET', place, tcp=True, token='a' * 32)[2]['spec']['env'] == {'A': 'secret'}
+    assert ask(server, 'POST', place + '/cancel', tcp=True, token='a' * 32)[0] == 202
+
+
+def test_half_open_connections_keep_nobody_out(t):
+    server = t.serve()
+    place = urllib.parse.urlparse(server.url())
+    sockets = []
+    for _ in range(1300):
+        connection = socket.create_connection((place.hostname, place.port), timeout=10)
+        connection.sendall(b'G')
+        sockets.append(connection)
+    server.cli('ps', timeout=5)
+    connection = http.client.HTTPConnection(place.hostname, place.port, timeout=5)
+    connection.request('GET', '/healthz')
+    assert connection.getresponse().status == 200
+    connection.close()
+    for connection in sockets:
+        connection.close()
 
 
 def test_schemathesis(t):

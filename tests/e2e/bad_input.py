@@ -9,10 +9,19 @@ FLAGS = [
     (['run', '--gpuz', '1', '--', 'true'], 2, ['gpuz', '--gpus']),
     (['run', '--gpus', 'many', '--', 'true'], 2, ['many']),
     (['run', '--gpus', '-1', '--', 'true'], 2, ['-1']),
+    (['run', '--gpus', '0.5', '--', 'true'], 1, ['no GPU here can be shared', 'whole GPUs']),
+    (['run', '--sim-profile', 'x', '--', 'true'], 2, ['--sim-profile']),
+    (['run', '--name', '42', '--', 'true'], 2, ['42', 'job-42']),
     (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),
     (['run', '--time', 'soon', '--', 'true'], 2, ['soon', '1h30m']),
+    (['run', '--time', '0', '--', 'true'], 2, ['no time to run in', "'0'", 'leave it out']),
+    (['run', '--output-max', '1', '--', 'true'], 2, ['4096', 'too little output']),
+    (['run', '--env', 'WEIR_TOKEN=secret', '--', 'true'], 2, ['WEIR_TOKEN']),
+    (['run', '--', ''], 2, ['empty']),
     (['run', '--priority', 'high', '--', 'true'], 2, ['high']),
-    (['run', '--queue', 'defualt', '--', 'true'], 2, ['defualt', 'default']),
+    (['run', '--queue', 'defualt', '--', 'true'], 2, ['--queue', 'defualt', 'default']),
+    (['run', '--gpus', '0', '--members', '4000', '--', 'true'], 1, ['4000 members ask for 1 CPU each, this machine has', '--members']),
+    (['run', '--gpus', '0', '--memory', '4000Gi', '--', 'true'], 1, ['asks for 4000Gi of memory, ', '--memory ']),
     (['run', '--memory', '20GiB', '--', 'true'], 2, ['20GiB', '20Gi']),
     (['run', '--env', 'NOEQUALS', '--', 'true'], 2, ['NOEQUALS']),
     (['run', '--checkpoint-signal', 'USR9', '--', 'true'], 2, ['USR9']),
@@ -50,6 +59,9 @@ DOCUMENTS = [
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: []}\n', ['command'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], gpus: 99}\n', ['99'], 0, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: a, retryOn: [256]}\n', ['256'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {maxRunTime: 0s}\n', ['spec.maxRunTime', '0s'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], cwd: tmp}\n', ['spec.cwd'], 9, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x, "a\\0b"]}\n', ['spec.command', 'NUL'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], timeLimit: forever}\n', ['forever'], 9, 0),
 ]
 
@@ -89,6 +101,17 @@ def test_nothing_is_half_applied(t):
         names = [queue['name'] for queue in json.loads(server.cli('get', 'queues', '-o', 'json').stdout)]
         assert names == ['default'], (document, names)
     assert not server.jobs()
+
+
+def test_a_queue_may_say_nothing(t):
+    server = t.serve()
+    for name, spec in (('a', ''), ('b', 'spec:\n'), ('c', 'spec: {}\n')):
+        document = f'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {{name: {name}}}\n{spec}'
+        assert server.cli('apply', '-f', '-', input=document.encode(), stdin=None).stdout.decode() == f'queue/{name} created\n'
+    server.kill()
+    server.start()
+    names = [queue['name'] for queue in json.loads(server.cli('get', 'queues', '-o', 'json').stdout)]
+    assert names == ['a', 'b', 'c', 'default'], names
 
 
 def test_positions_are_of_the_right_file(t):

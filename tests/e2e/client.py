@@ -142,6 +142,9 @@ class Submit(Case):
         self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "'x' is not a name", field="metadata.name",
                                                  hint="use a-z", line=1, column=9)})
         self.check(self.weir("run", "-d", "true"), 2, b"", b"weir: metadata.name: 'x' is not a name (use a-z)\n")
+        self.check(self.weir("run", "-d", "--name", "x", "true"), 2, b"", b"weir: --name x: 'x' is not a name (use a-z)\n")
+        self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "there is no queue 'nope'", field="spec.queue")})
+        self.check(self.weir("run", "-Q", "nope", "true"), 2, b"", b"weir: --queue nope: there is no queue 'nope'\n")
         self.start({SUBMIT: lambda r, a: a.error(422, "impossible", "no node has 9 GPUs", hint="8 would fit")})
         self.check(self.weir("run", "true"), 1, b"", b"weir: no node has 9 GPUs (8 would fit)\n")
 
@@ -188,6 +191,7 @@ class Submit(Case):
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         self.assertIn(b"kind: Workload\n", result.stdout)
         self.assertIn(b"  command:\n  - \"true\"\n  gpus: \"2\"\n", result.stdout)
+        self.assertRegex(result.stdout, rb"\n  umask: 0[0-7]{3}\n")
         self.assertEqual([r.query for r in self.server.requests], [{"dryRun": "true"}])
 
 
@@ -430,6 +434,29 @@ class Signals(Case):
         self.assertEqual((self.sent(), self.server.count(*CANCEL)), (["INT"], 1))
         self.assertEqual(process.stderr.read(), b"weir: job 7 is being cancelled\nweir: job 7 was cancelled\n")
 
+    def test_signal_to_what_ended_meanwhile(self):
+        """The server refuses, as it has ended: its end is what counts."""
+        process = self.run_job("running")
+
+        def refuse(request, answer):
+            answer.error(409, "exists", "workload 7 has ended (cancelled)")
+            self.last = ended(0, "cancelled", reason="cancelled")
+            self.end.set()
+
+        self.server.routes[SIGNAL] = refuse
+        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual((process.stderr.read(), self.server.count(*CANCEL)), (b"weir: job 7 was cancelled\n", 0))
+
+    def test_signal_to_what_has_not_begun(self):
+        """A server that answers is not away, whatever it answers."""
+        process = self.run_job("starting")
+        self.server.routes[SIGNAL] = lambda r, a: a.error(503, "unavailable", "workload 7 has not begun")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual((process.stderr.read(), self.server.count(*CANCEL)), (b"weir: job 7 was cancelled\n", 1))
+
     def test_stop_and_continue(self):
         process = self.run_job("running")
         process.send_signal(signal.SIGTSTP)
@@ -495,17 +522,36 @@ class Signals(Case):
         process = subprocess.Popen([WEIR, "run", "x"], env=self.env(), stderr=theirs, stdout=subprocess.DEVNULL)
         os.close(theirs)
         self.assertEqual(process.wait(timeout=20), 0)
-        self.assertEqual(os.read(ours, 4096).replace(b"\r\n", b"\n"),
-                         b"weir: job 7 waits: Resources (expected start 14:20)\n"
-                         b"weir: job 7 waits: Priority (expected start 14:20)\n")
+        said = b""
+        while said.count(b"\n") < 2:  # a terminal may give a line at a time
+            said += os.read(ours, 4096)
+        self.assertRegex(said.replace(b"\r\n", b"\n"), rb"^weir: job 7 waits: Resources \(expected start 14:20(:00)?\)\n"
+                         rb"weir: job 7 waits: Priority \(expected start 14:20(:00)?\)\n$")
         self.assertEqual(self.server.count(*EXPLAIN), 2)
 
 
+    def test_a_start_that_is_near_has_seconds(self):
+        at = time.localtime(time.time() + 300)
+
+        def job(request, answer):
+            answer.start()
+            answer.write(frame(STATE, workload("queued", reason="Resources")) + frame(END, ended(0)))
+            answer.end()
+
+        self.start({ATTACH: job, EXPLAIN: always(200, {"expected_start": {"p50_ms": 1000 * int(time.mktime(at))}})})
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        process = subprocess.Popen([WEIR, "run", "x"], env=self.env(), stderr=theirs, stdout=subprocess.DEVNULL)
+        os.close(theirs)
+        self.assertEqual(process.wait(timeout=20), 0)
+        self.assertIn(time.strftime("%H:%M:%S)", at).encode(), os.read(ours, 4096))
+
+
 class Logs(Case):
-    def logs(self, streams, n=1):
+    def logs(self, streams, n=1, offset=0):
         def handle(request, answer):
             data = streams[(request.query.get("stream", "stdout"), request.query.get("member", "0"))]
-            answer.start([("Weir-Offset", "100")])
+            answer.start([("Weir-Offset", str(offset))])
             answer.write(data)
             answer.end()
 
@@ -531,7 +577,7 @@ class Logs(Case):
         self.check(self.weir("logs", "7", "--member", "1"), 0, b"x1\ny")
 
     def test_tail_and_follow_go_on_where_the_tail_ended(self):
-        self.logs({("stdout", "0"): b"1\n2\n", ("stderr", "0"): b""})
+        self.logs({("stdout", "0"): b"1\n2\n", ("stderr", "0"): b""}, offset=100)
 
         def attach(request, answer):
             self.assertEqual(request.query, {"member": "0", "attempt": "2", "stdout": "104", "stderr": "100"})
@@ -541,6 +587,17 @@ class Logs(Case):
 
         self.server.routes[ATTACH] = attach
         self.check(self.weir("logs", "-f", "--tail", "1", "7"), 0, b"2\n3\n")
+
+    def test_what_was_dropped_is_said(self):
+        self.logs({("stdout", "0"): b"rest\n", ("stderr", "0"): b""}, offset=100)
+        self.check(self.weir("logs", "--stdout", "7"), 0, b"rest\n",
+                   b"weir: 100 bytes of stdout before this were dropped (see weir run --output-max)\n")
+        self.check(self.weir("logs", "--stdout", "--tail", "1", "7"), 0, b"rest\n")
+
+    def test_members_that_are_not_there(self):
+        self.logs({}, 4)
+        self.check(self.weir("logs", "7", "--member", "9"), 2, b"", b"weir: member 9: workload 7 has members 0 to 3\n")
+        self.check(self.weir("logs", "7/2"), 2, b"", b"weir: logs: 7/2 is one member of a job (weir logs 7 --member 2)\n")
 
     def test_unknown_job(self):
         self.start({})
@@ -587,15 +644,18 @@ ID  NAME       QUEUE    STATE    GPUS  NODE    AGE    RUN  REASON
 
     def test_empty(self):
         self.start({("GET", "/v1/workloads"): always(200, {"items": []})})
-        self.check(self.weir("ps"), 0)
+        self.check(self.weir("ps"), 0, b"", b"no jobs\n")
         self.check(self.weir("ps", "-o", "json"), 0, b"[]\n")
         self.check(self.weir("ps", "-o", "yaml"), 0, b"[]\n")
 
     def test_cancel_tries_all(self):
-        self.start({CANCEL: always(202, {})})
-        result = self.weir("cancel", "7", "8", "7")
-        self.check(result, 1, b"workload/7 cancelled\nworkload/7 cancelled\n",
+        states = iter(["queued", "failed", "running"])
+        self.start({CANCEL: lambda r, a: a.send(202, {"id": "7", "was": next(states)})})
+        result = self.weir("cancel", "7", "8", "workload/7", "7")
+        self.check(result, 1, b"workload/7 cancelled\nworkload/7 had already ended (failed)\nworkload/7 is asked to stop\n",
                    b"weir: cancel 8: there is no /v1/workloads/8/cancel\n")
+        self.check(self.weir("cancel", "7/2"), 2, b"", b"weir: cancel 7/2: one element of an array cannot be cancelled by itself "
+                   b"(weir cancel 7 ends all of it)\n")
 
 
 if __name__ == "__main__":

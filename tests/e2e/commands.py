@@ -34,7 +34,7 @@ def items(*objects):
 class Looking(Case):
     def test_get_of_every_kind(self):
         node = {"name": "a", "pool": None, "phase": "cordoned", "cause": "maintenance", "gpus": 8,
-                "capacity": {"gpu": 8, "cpu": 64, "memory": 274877906944}, "held": {"gpu": 1.5}}
+                "capacity": {"gpu": 8, "cpu": 64, "memory": 25232932864}, "held": {"gpu": 1.5}}
         event = {"seq": 12, "at_ms": 1000, "actor": "me", "kind": "task.state", "subject": "workload/7", "cause": None,
                  "before": "queued", "after": "running"}
         self.start({("GET", "/v1/gpus"): items(GPU), ("GET", "/v1/nodes"): items(node), ("GET", "/v1/events"): items(event),
@@ -44,8 +44,8 @@ KEY    NODE  INDEX  MODEL          MEMORY  STATE   HELD  HOLDERS
 GPU-1  a         0  NVIDIA H100  79.6 GiB  in-use     1  7
 """)
         self.assertEqual(self.weir("get", "no").stdout.decode(), """\
-NAME  PHASE     GPUS  CAPACITY               HELD  CAUSE
-a     cordoned     8  8,cpu=64,memory=256Gi  1.5   maintenance
+NAME  PHASE     GPUS  CAPACITY                 HELD      CAUSE
+a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
 """)
         self.assertRegex(self.weir("get", "ev").stdout.decode(), r"(?m)^ 12  .*  task.state  workload/7  me +queued  running  -$")
         for word, name in [("g", b"GPU-1"), ("queues", b"q"), ("job", b"7"), ("nodes", b"a"), ("events", b"12")]:
@@ -53,7 +53,7 @@ a     cordoned     8  8,cpu=64,memory=256Gi  1.5   maintenance
         self.assertEqual(json.loads(self.weir("get", "gpus", "-o", "json").stdout), [GPU])
         self.check(self.weir("get", "gpsu"), 2, b"", b"weir: get: there is no kind 'gpsu' (did you mean gpus?)\n")
         self.check(self.weir("get", "gpus", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
-        self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events\n")
+        self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events (weir get events -w)\n")
         self.check(self.weir("get", "events", "3"), 2, b"", b"weir: get: events have no names\n")
 
     def test_get_one(self):
@@ -118,7 +118,7 @@ job 7 (job): queued, number 2 of those that wait
     def test_describe(self):
         now = int(time.time() * 1000)
         job = workload("running", submitted_ms=now - 65000, gpus=["GPU-1", "GPU-2"], demo=True,
-                       tasks=[{"member": 0, "state": "running"}], spec={"command": ["sh", "-c", "x\ny\033"], "memory": "1Gi"})
+                       tasks=[{"member": 0, "state": "running"}], spec={"command": ["sh", "-c", "x\ny\033"], "memory": "1Gi", "umask": 18})
         self.start({client.ONE: always(200, job), ("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
         text = self.weir("describe", "job", "7").stdout.decode()
         self.assertIn("Id:               7\n", text)
@@ -126,6 +126,7 @@ job 7 (job): queued, number 2 of those that wait
         self.assertIn("\nGpus:             GPU-1 GPU-2\n", text)
         self.assertIn("\nTasks:\n  member:           0\n  state:            running\n", text)
         self.assertIn("\n  command:          sh -c x\\ny?\n", text)
+        self.assertIn("\n  umask:            0022\n", text)
         self.assertNotIn("Reason", text)
         self.assertIn("Memory:           79.6 GiB\n", self.weir("describe", "gpu", "GPU-1").stdout.decode())
         self.check(self.weir("describe", "events", "1"), 2, b"", b"weir: describe: events have no names\n")
@@ -193,7 +194,7 @@ class Changing(Case):
         self.assertEqual(self.server.requests, [])
 
     def test_delete(self):
-        self.start({("DELETE", "/v1/queues/q"): always(202, {}), client.CANCEL: always(202, {}),
+        self.start({("DELETE", "/v1/queues/q"): always(202, {}), client.CANCEL: always(202, {"id": "7", "was": "queued"}),
                     ("DELETE", "/v1/queues/full"): lambda r, a: a.error(409, "exists", "the queue 'full' is not empty")})
         self.check(self.weir("delete", "queue", "q"), 0, b"queue/q deleted\n")
         self.check(self.weir("delete", "wl", "7"), 0, b"workload/7 cancelled\n")

@@ -8,7 +8,12 @@ import threading
 import time
 
 import weirlib
+from api import ask
 from weirlib import Skip, children_of, freeze, processes_of, stat_of, wait_for
+
+
+def workload(**spec):
+    return {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': spec}
 
 
 def test_exit_status_is_the_commands(t):
@@ -51,6 +56,25 @@ def test_where_and_how_it_runs(t):
         assert name in text, (name, text)
     done = server.cli('run', '--gpus', '0', '--', 'sh', '-c', 'echo "[$CUDA_VISIBLE_DEVICES][$NVIDIA_VISIBLE_DEVICES]"')
     assert done.stdout == b'[][void]\n', done.stdout
+
+
+def test_a_job_within_a_job_is_its_own(t):
+    """What the outer job was told of itself is not said to the one it submits."""
+    server = t.serve()
+    inner = f'{weirlib.WEIR} run -q --gpus 0 -- sh -c "echo inner=[\\$WEIR_ARRAY_INDEX][\\$WEIR_ARRAY_SIZE][\\$CUDA_VISIBLE_DEVICES]"'
+    done = server.cli('run', '--array', '2', '--', 'sh', '-c', inner)
+    assert done.stdout.count(b'inner=[][][]') == 2, done.stdout
+
+
+def test_a_large_environment_holds_nobody_up(t):
+    """As many variables as an exec takes. It is linear: once it was not, and the server stood still for minutes."""
+    server = t.serve()
+    env = {f'A{i}': '' for i in range(100_000)}
+    status, _, job = ask(server, 'POST', '/v1/workloads', workload(command=['sh', '-c', 'env | grep -c ^A'], env=env))
+    assert status == 201, job
+    server.cli('ps', timeout=15)
+    assert server.wait_ended(job['id'])['state'] == 'succeeded'
+    assert server.cli('logs', job['id']).stdout == b'100000\n'
 
 
 def test_containers_get_the_same_devices(t):
@@ -142,6 +166,45 @@ def test_signals_are_forwarded(t):
     assert server.wait_ended(waiting['id'])['state'] == 'cancelled'
 
 
+def test_explain_of_what_runs_and_of_what_could_not_start(t):
+    server = t.serve()
+    missing = server.submit('--gpus', '0', '--', '/no/such/program')
+    server.wait_ended(missing)
+    said = server.cli('explain', missing).stdout.decode()
+    assert 'failed: exit 127' in said and "cannot run '/no/such/program': No such file" in said, said
+    numbers = [server.submit('--gpus', '4', '--time', '1h', '--', 'sleep', '1000') for _ in range(2)]
+    for number in numbers:
+        server.wait_state(number, 'running')
+    said = server.cli('explain', numbers[0]).stdout.decode()
+    assert ' with 4 GPUs, for ' in said and ', time limit 1h00m, until ' in said, said
+    waiting = server.submit('--gpus', '8', '--', 'true')
+    wait_for('it to be looked at', lambda: server.job(waiting)['reason'])
+    said = server.cli('explain', waiting).stdout.decode()
+    assert 'with the end of ' + ' and '.join(f'workload/{n}' for n in numbers) in said, said
+    assert 'are held by other workloads' not in said, said
+
+
+def test_it_is_said_that_memory_is_not_enforced(t):
+    server = t.serve('--simulate', '1xH100', '--cgroup', 'off')
+    assert 'memory limits are not enforced' in server.tail(), server.tail()
+
+
+def test_cancel_says_what_became_of_it(t):
+    server = t.serve()
+    done = server.submit('--', 'true')
+    server.wait_ended(done)
+    assert server.cli('cancel', done).stdout.decode() == f'workload/{done} had already ended (succeeded)\n'
+    status, error = server.post(f'/v1/workloads/{done}/signal', {'signal': 'INT'})
+    assert status == 409 and error['error']['code'] == 'exists' and 'has ended (succeeded)' in error['error']['message'], (status, error)
+    holder = server.submit('--gpus', '8', '--', 'sleep', '1000')
+    server.wait_state(holder, 'running')
+    waiting = server.submit('--', 'true')
+    status, error = server.post(f'/v1/workloads/{waiting}/signal', {'signal': 'INT'})
+    assert status == 503 and 'has not begun' in error['error']['message'], (status, error)
+    assert server.cli('delete', 'workload', waiting).stdout.decode() == f'workload/{waiting} cancelled\n'
+    assert server.cli('cancel', holder).stdout.decode() == f'workload/{holder} is asked to stop\n'
+
+
 def test_a_client_survives_the_servers_death(t):
     """The stream goes on where it stopped, nothing twice, nothing missing; the status is the command's."""
     server = t.serve()
@@ -204,6 +267,46 @@ def test_what_had_ended_is_not_preempted(t):
     assert job['state'] == 'succeeded' and job['attempt'] == 1, job
     with open(log, encoding='utf-8') as file:
         assert file.read() == f'{main}\n'
+
+
+def test_what_waits_again_holds_nothing(t):
+    """Preempted, drained, or backing off: no GPU, node or start is shown until it starts again."""
+    server = t.serve('--simulate', '1xH100')
+
+    def holders():
+        """The one job each GPU is shown with; those that wait are shown with none, in lists and by task."""
+        shown = {}
+        for job in server.jobs().values():
+            tasks = ask(server, 'GET', f'/v1/workloads/{job["id"]}')[2]['tasks']
+            if job['state'] == 'queued':
+                for each in (job, *tasks):
+                    assert (each['gpus'], each['node'], each['started_ms']) == ([], None, None), (job, tasks)
+            elif job['state'] not in weirlib.ENDED:
+                for gpu in job['gpus']:
+                    assert shown.setdefault(gpu, job['id']) == job['id'], (shown, job)
+        return shown
+
+    low = server.submit('--', 'sleep', '1000')
+    server.wait_state(low, 'running')
+    high = server.submit('--priority', '9', '--', 'sleep', '1000')
+    server.wait_state(high, 'running')
+    assert server.job(low)['state'] == 'queued' and list(holders().values()) == [high]
+    server.kill()
+    server.start()
+    assert server.job(low)['state'] == 'queued' and list(holders().values()) == [high]
+    server.cli('drain', 'sim-1')
+    server.wait_state(high, 'queued')
+    assert not holders()
+    server.cli('cancel', high)
+    server.wait_ended(high)
+    server.cli('uncordon', 'sim-1')
+    job = server.wait_state(low, 'running')
+    assert len(job['gpus']) == 1 and job['started_ms'] and list(holders().values()) == [low], job
+    server.cli('cancel', low)
+    assert len(server.wait_ended(low)['gpus']) == 1
+    fails = server.submit('--retries', '1', '--backoff', '100s', '--', 'false')
+    wait_for('the back-off', lambda: server.job(fails)['attempt'] == 1 and server.job(fails)['state'] == 'queued')
+    assert not holders()
 
 
 def test_a_guarantee_is_given_back(t):
@@ -351,7 +454,7 @@ def test_what_explain_names_is_enough(t):
         server.wait_state(number, 'running')
     big = server.submit('--gpus', '8', '--', 'sleep', '5')
     text = server.cli('explain', big).stdout.decode()
-    assert f'free with the end of workload/{six} and 1 more' in ' '.join(text.split()), text
+    assert f'free with the end of workload/{six} and workload/{two}' in ' '.join(text.split()), text
     server.cli('cancel', six)
     server.wait_ended(six)
     text = server.cli('explain', big).stdout.decode()
@@ -435,16 +538,38 @@ def test_what_is_gone_comes_back_as_it_was(t):
 
 def test_idempotent_submission(t):
     server = t.serve()
-    body = json.dumps({'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['true']}})
     answers = []
-    for text in (body, body, body.replace('true', 'false')):
-        done = subprocess.run(['curl', '-s', '-o', '-', '-w', '\n%{http_code}', '--unix-socket', os.path.join(server.data, 'weir.sock'),
-                               '-H', 'Idempotency-Key: once', '-H', 'Content-Type: application/json', '-d', text, 'http://localhost/v1/workloads'],
-                              capture_output=True, check=True)
-        answers.append(done.stdout.decode().rsplit('\n', 1))
-    assert answers[0][1] == answers[1][1] == '201' and answers[2][1] == '409', answers
-    assert json.loads(answers[0][0])['id'] == json.loads(answers[1][0])['id'], answers
+    for command in ('true', 'true', 'false'):
+        body = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': [command]}}
+        answers.append(ask(server, 'POST', '/v1/workloads', body, {'Idempotency-Key': 'once'}))
+    assert [answer[0] for answer in answers] == [201, 201, 409], answers
+    assert answers[0][2]['id'] == answers[1][2]['id'], answers
     assert len(server.jobs()) == 1
+
+
+def test_a_key_is_recalled_before_anything_is_judged(t):
+    """The repeat is the same workload although its queue has gone; everything the request says counts as its content."""
+    server = t.serve()
+    server.cli('apply', '-f', '-', input=b'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: q}\nspec: {}\n', stdin=None)
+
+    def submit(key, **metadata):
+        body = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'metadata': metadata, 'spec': {'command': ['true'], 'queue': 'q'}}
+        status, _, answer = ask(server, 'POST', '/v1/workloads', body, {'Idempotency-Key': key})
+        return status, answer.get('id')
+
+    first = {}
+    for name, metadata in (('plain', {}), ('label', {'labels': {'a': '1'}}), ('note', {'annotations': {'a': '1'}}), ('name', {'name': 'j'})):
+        first[name] = submit(name, **metadata)
+        assert first[name][0] == 201 and submit(name, **metadata) == first[name], first
+    assert submit('plain', labels={'a': '1'})[0] == 409
+    assert submit('label', labels={'a': '2'})[0] == 409
+    assert submit('note', annotations={'a': '2'})[0] == 409
+    assert submit('name', name='k')[0] == 409
+    for _, number in first.values():
+        server.wait_ended(number)
+    server.cli('delete', 'queue', 'q')
+    assert submit('plain') == first['plain']
+    assert submit('other')[0] == 400
 
 
 def test_replay_reproduces_every_plan(t):
@@ -460,6 +585,16 @@ def test_replay_reproduces_every_plan(t):
     assert done.returncode == 0, done
     answer = json.loads(done.stdout)
     assert answer['ticks'] > 40 and answer['differ'] == 0, answer
+
+
+def test_the_demo_fits_small_fleets(t):
+    for spec, left_out in (('1xT4', {'train-resnet', 'big-pretrain'}), ('4xH100', {'big-pretrain'}), ('8xH100', set())):
+        w = t.serve('--simulate', spec, data=f'{t.data}-{spec}', demo=True)
+        wait_for('the demo', lambda: any(j['state'] == 'running' for j in w.jobs().values()))
+        names = {j['name'] for j in w.jobs().values()}
+        assert names == {'train-resnet', 'notebook', 'sweep', 'big-pretrain'} - left_out, (spec, names)
+        w.cli('cancel', *w.jobs())
+        w.stop()
 
 
 if __name__ == '__main__':

@@ -10,6 +10,7 @@ import threading
 import time
 
 import weirlib
+from api import ask
 from weirlib import ENDED, Skip, children_of, freeze, processes_of, wait_for
 
 JOB = r'''
@@ -288,6 +289,43 @@ def test_ten_thousand_queued(t):
     assert sum(job['state'] == 'queued' for job in jobs.values()) == n + 1
     server.cli('cancel', holder[0])
     wait_for('the first hundred to end', lambda: sum(job['state'] == 'succeeded' for job in server.jobs().values()) >= 100, 60, every=0.5)
+
+
+def test_memory_of_a_large_apply(t):
+    """It grows with the documents and the jobs that are queued, not with their product."""
+    server = t.serve('--simulate', '16xH100')
+    server.wait_state(server.submit('--gpus', '16', '--', 'sleep', '1000'), 'running')
+    one = 'apiVersion: weir.dev/v1\nkind: Workload\nspec: {command: ["true"]}\n'
+    for _ in range(2):
+        status, _, answer = ask(server, 'POST', '/v1/apply', '---\n'.join([one] * 4000), {'Content-Type': 'application/yaml'})
+        assert status == 200, answer
+    with open(f'/proc/{server.process.pid}/status', encoding='utf-8') as file:
+        peak = next(int(line.split()[1]) for line in file if line.startswith('VmHWM'))
+    assert peak < 200 * 1024, f'{peak // 1024} MiB at its highest, for 8,000 queued jobs of one line each'
+
+
+def test_the_models_of_accepted_jobs_have_gone(t):
+    """What was accepted is there whatever became of the fleet: it waits, and says for what; what runs is taken over."""
+    server = t.serve('--simulate', '2xH100')
+    server.cli('apply', '-f', '-', stdin=None,
+               input=b'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: q}\nspec: {limit: {gpu/h100: 1}}\n')
+    runs = server.submit('--gpus', '2', '--gpu-model', 'H100', '--', 'sh', '-c', 'sleep 2; exit 4')
+    waits = server.submit('--gpu-model', 'H100', '--', 'true')
+    server.wait_state(runs, 'running')
+    server.kill()
+    server.args = ['--simulate', '2xL40S']
+    server.start()
+    assert server.wait_ended(runs)['exit_status'] == 4
+    assert server.wait_ended(server.submit('--', 'true'))['state'] == 'succeeded'
+    assert server.job(waits)['state'] == 'queued'
+    said = server.cli('explain', waits).stdout.decode()
+    assert 'h100' in said, said
+    refused = server.cli('run', '--detach', '--gpu-model', 'H100', '--', 'true', check=1).stderr.decode()
+    assert "no GPU here is a 'H100'" in refused and 'there are: l40s' in refused and 'h100-' not in refused, refused
+    server.stop()
+    server.args = ['--simulate', '2xH100']
+    server.start()
+    assert server.wait_ended(waits)['state'] == 'succeeded'
 
 
 def test_two_servers_on_one_folder(t):

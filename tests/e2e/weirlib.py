@@ -13,6 +13,8 @@ import sys
 import tempfile
 import time
 import traceback
+import urllib.error
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.environ.get('WEIR_BUILD', os.path.join(ROOT, 'build'))
@@ -43,7 +45,7 @@ def wait_for(what, condition, seconds=30.0, every=0.02):
 
 
 class Server:
-    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None, log=None):
+    def __init__(self, data, args=('--simulate', '8xH100'), env=None, uid=None, log=None, demo=False):
         self.data = data
         self.log_path = log or data + '.log'
         self.args = list(args)
@@ -52,6 +54,7 @@ class Server:
             self.env.pop(name, None)
         self.env.update(env or {})
         self.uid = uid
+        self.demo = demo
         self.process = None
         self.ready_line = ''
         self.start()
@@ -60,7 +63,7 @@ class Server:
         self.log = open(self.log_path, 'ab')
         demote = (lambda: (os.setgroups([]), os.setgid(self.uid), os.setuid(self.uid))) if self.uid else None
         self.process = subprocess.Popen(
-            [WEIR, 'up', '--no-demo', '--data', self.data, '--listen', '127.0.0.1:0', *self.args, *extra],
+            [WEIR, 'up', *([] if self.demo else ['--no-demo']), '--data', self.data, '--listen', '127.0.0.1:0', *self.args, *extra],
             stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, env=self.env, preexec_fn=demote)
         self.ready_line = ''
         while expect_ready and not self.ready_line.startswith('ready'):
@@ -108,6 +111,16 @@ class Server:
             raise AssertionError(f'weir {" ".join(map(str, args))}: exit {done.returncode}, expected {check}\n'
                                  f'{done.stdout.decode(errors="replace")[-1500:]}{done.stderr.decode(errors="replace")[-1500:]}')
         return done
+
+    def post(self, path, body):
+        """Status and JSON of a POST over TCP."""
+        request = urllib.request.Request(self.url() + path, json.dumps(body).encode(), {
+            'Content-Type': 'application/json', 'Authorization': 'Bearer ' + self.token()})
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
 
     def submit(self, *args, **kwargs):
         return self.cli('run', '--detach', *args, **kwargs).stdout.decode().strip()

@@ -24,11 +24,25 @@ static void busy_world(struct bench *b, uint64_t seed)
             weir_edit_task(b->edit, at)->ended = WEIR_END_EXITED;
             weir_edit_task(b->edit, at)->exit_status = pick(&w.rng, 2);
         }
+    /* And others have become more urgent, so that some are asked to leave. */
+    for (int i = 0; i < w.n_jobs; i++)
+        weir_edit_workload(b->edit, job_at(b, w.jobs[i].name))->priority = pick(&w.rng, 6);
     decide(b);
+}
+
+static uint32_t count_evictions(const struct bench *b)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < b->plan.n_actions; i++)
+        n += b->plan.actions[i].for_whom != WEIR_NONE;
+    return n;
 }
 
 static void an_arena_of_any_size(void **state)
 {
+    uint32_t n_evictions = 0;
+
     (void)state;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         uint8_t whole[16];
@@ -38,6 +52,7 @@ static void an_arena_of_any_size(void **state)
 
         busy_world(&b, seed);
         weir_plan_digest(&b.plan, whole);
+        n_evictions += count_evictions(&b);
         while (r < 0) {
             struct weir_plan plan = {.n_actions = 77};
             struct weir_err err = WEIR_ERR_INIT;
@@ -60,6 +75,7 @@ static void an_arena_of_any_size(void **state)
         }
         bench_finish(&b);
     }
+    assert_true(n_evictions > 0);
 }
 
 /* Runs it with the n-th allocation failing, for every n, until it succeeds. */

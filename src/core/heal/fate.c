@@ -108,22 +108,9 @@ bool weir_fate_is_due(const struct weir_tick *tick, const struct weir_workload *
     return left <= 0 || left > longest;
 }
 
-static int64_t run_limit_of(const struct weir_world *world, uint32_t leaf)
-{
-    int64_t limit = INT64_MAX;
-    const struct weir_queue *queue;
-
-    for (uint32_t at = leaf; at != WEIR_NONE; at = queue->parent) {
-        queue = weir_world_queue(world, at);
-        if (queue->run_limit_ms < limit)
-            limit = queue->run_limit_ms;
-    }
-    return limit;
-}
-
 uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running *running)
 {
-    int64_t limit = run_limit_of(tick->world, running->job->queue);
+    int64_t limit = weir_world_run_limit_ms(tick->world, running->job->queue);
     int64_t ran = tick->now.mono_ms - running->row->started_mono_ms;
 
     if (running->job->cancelled)

@@ -9,13 +9,27 @@ static int64_t size_of(const struct weir_request *request)
     return request->shape->device_mgpu * request->shape->n_devices;
 }
 
+static int64_t amount_of(const struct weir_request *request, uint32_t resource)
+{
+    for (uint32_t i = 0; i < request->shape->n_amounts; i++)
+        if (request->shape->amounts[i].resource == resource)
+            return request->shape->amounts[i].amount;
+    return 0;
+}
+
 static int compare_members(const void *a, const void *b, const void *ctx)
 {
-    int64_t x = size_of(&((const struct weir_member *)a)->request);
-    int64_t y = size_of(&((const struct weir_member *)b)->request);
+    static const uint32_t others[] = {WEIR_RES_CPU, WEIR_RES_MEMORY};
+    const struct weir_request *x = &((const struct weir_member *)a)->request;
+    const struct weir_request *y = &((const struct weir_member *)b)->request;
 
     (void)ctx;
-    return (x < y) - (x > y);
+    if (size_of(x) != size_of(y))
+        return size_of(x) > size_of(y) ? -1 : 1;
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (amount_of(x, others[i]) != amount_of(y, others[i]))
+            return amount_of(x, others[i]) > amount_of(y, others[i]) ? -1 : 1;
+    return 0;
 }
 
 int weir_set_sort(struct weir_set *set, struct weir_arena *scratch)

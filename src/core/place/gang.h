@@ -12,7 +12,7 @@ struct weir_member {
 };
 
 struct weir_set {
-    struct weir_member *members; /* larger requests first, then in order of the tasks */
+    struct weir_member *members; /* larger first, by GPUs, CPU, memory; then as the tasks */
     uint32_t n_members;
     struct weir_taker taker;
     struct weir_amounts amounts; /* of all */
@@ -20,7 +20,7 @@ struct weir_set {
     struct weir_scope scope; /* the domain that members which run already fix, or all */
 };
 
-/* Puts larger requests first. 0 or WEIR_E_NO_MEMORY. */
+/* Puts larger members first. 0 or WEIR_E_NO_MEMORY. */
 int weir_set_sort(struct weir_set *set, struct weir_arena *scratch);
 
 /* The domains of a topology level in which the set could find its place, the one with the least

@@ -13,6 +13,7 @@ struct turn {
     struct weir_candidate *candidate;
     const struct weir_workload *job;
     enum weir_line_change change;
+    bool is_rehearsal; /* nothing is started, nobody is asked */
 };
 
 enum outcome { OUTCOME_NOTHING, OUTCOME_STARTED, OUTCOME_PROMISED };
@@ -92,10 +93,40 @@ static int try_victims(struct turn *turn, uint32_t want, struct weir_set *set)
     return r;
 }
 
+static uint32_t role_of(const struct turn *turn, const struct weir_member *member)
+{
+    return weir_world_task(turn->tick->world, member->task)->role;
+}
+
+static int note_asked(struct turn *turn, const struct weir_set *set)
+{
+    struct weir_line *line = turn->line;
+
+    if (line->roles == NULL)
+        line->roles =
+            weir_arena_new_n(turn->tick->arena, struct weir_line_role,
+                             weir_world_table(turn->tick->world, WEIR_TABLE_ROLES)->n_rows);
+    if (line->roles == NULL)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t i = 0; i < set->n_members; i++)
+        line->roles[role_of(turn, &set->members[i])].n_asked++;
+    turn->candidate->n_asked += set->n_members;
+    line->n_asked += set->n_members;
+    return 0;
+}
+
+static void note_promised(struct turn *turn, const struct weir_set *set)
+{
+    turn->candidate->n_promised += set->n_members;
+    turn->candidate->promised_node = set->n_members == 1 ? set->members[0].spot.node : WEIR_NONE;
+    for (uint32_t i = 0; turn->is_rehearsal && i < set->n_members; i++)
+        turn->line->roles[role_of(turn, &set->members[i])].n_rehearsed++;
+}
+
 static int try_set(struct turn *turn, uint32_t want, struct weir_set *set,
                    enum outcome *ret_outcome)
 {
-    int r = try_views(turn, want, set, WEIR_IN_BOTH);
+    int r = turn->is_rehearsal ? 0 : try_views(turn, want, set, WEIR_IN_BOTH);
 
     *ret_outcome = OUTCOME_NOTHING;
     if (r < 0)
@@ -105,21 +136,29 @@ static int try_set(struct turn *turn, uint32_t want, struct weir_set *set,
         return start_members(turn, set);
     }
     r = try_views(turn, want, set, WEIR_IN_SOON);
-    if (r == 0)
+    if (r == 0 && !turn->is_rehearsal) {
         r = try_victims(turn, want, set);
+        if (r == 1 && note_asked(turn, set) < 0)
+            return WEIR_E_NO_MEMORY;
+    }
     if (r <= 0)
         return r;
-    turn->candidate->n_promised += set->n_members;
-    turn->candidate->promised_node = set->n_members == 1 ? set->members[0].spot.node : WEIR_NONE;
+    note_promised(turn, set);
     if (turn->change == WEIR_LINE_SAME)
         turn->change = WEIR_LINE_PATH;
     *ret_outcome = OUTCOME_PROMISED;
     return 0;
 }
 
-static bool is_ready(const struct turn *turn, const struct weir_task *task)
+static bool has_one_role(const struct turn *turn)
 {
-    return task->state == WEIR_TASK_QUEUED && weir_fate_is_due(turn->tick, turn->job, task);
+    return weir_world_role(turn->tick->world, turn->job->first_role)->next_in_workload == WEIR_NONE;
+}
+
+static bool is_ready(const struct turn *turn, uint32_t at, const struct weir_task *task)
+{
+    return task->state == WEIR_TASK_QUEUED && weir_fate_is_due(turn->tick, turn->job, task) &&
+           !(turn->is_rehearsal && turn->line->started[at]);
 }
 
 static struct weir_member member_of(const struct turn *turn, uint32_t task)
@@ -142,7 +181,7 @@ static void note_backoff(struct turn *turn)
 
     for (uint32_t at = turn->job->first_task; at != WEIR_NONE; at = task->next_in_workload) {
         task = weir_world_task(turn->tick->world, at);
-        if (task->state != WEIR_TASK_QUEUED || is_ready(turn, task))
+        if (task->state != WEIR_TASK_QUEUED || is_ready(turn, at, task))
             continue;
         if (turn->candidate->code == WEIR_REASON_NONE ||
             task->not_before_wall_ms < turn->candidate->until_wall_ms)
@@ -181,38 +220,67 @@ static bool fixes_domain(const struct weir_want *want)
     return want->topology.required < WEIR_TOPOLOGY_LEVELS && want->scope.level == WEIR_NONE;
 }
 
-/* Task by task, as many as fit. Of a role that found no room no further task is tried. */
-static int place_each(struct turn *turn)
+/* What placing task by task has come to. */
+struct each {
+    uint32_t full_role; /* that found no room: no further task of it is tried; or WEIR_NONE */
+    uint32_t blocked;   /* the first want that found none, or WEIR_NONE */
+    bool is_over;
+};
+
+static int place_one(struct turn *turn, uint32_t at, struct each *each)
+{
+    uint32_t role = weir_world_task(turn->tick->world, at)->role;
+    enum outcome outcome;
+    uint32_t want;
+
+    if (weir_line_want_of_task(turn->line, turn->candidate->workload, role, &want) < 0 ||
+        place_task(turn, at, want, &outcome) < 0)
+        return WEIR_E_NO_MEMORY;
+    if (outcome != OUTCOME_NOTHING) {
+        each->is_over = fixes_domain(&turn->line->wants[want]);
+        if (each->is_over)
+            turn->candidate->code = WEIR_REASON_ALL_RUNNING;
+        return 0;
+    }
+    each->full_role = role;
+    if (each->blocked == WEIR_NONE)
+        each->blocked = want;
+    return 0;
+}
+
+static int place_those(struct turn *turn, bool with_gpus, struct each *each)
 {
     const struct weir_world *world = turn->tick->world;
-    uint32_t full_role = WEIR_NONE;
-    uint32_t blocked = WEIR_NONE;
     const struct weir_task *task;
 
-    for (uint32_t at = turn->job->first_task; at != WEIR_NONE; at = task->next_in_workload) {
-        enum outcome outcome;
-        uint32_t want;
+    for (uint32_t at = turn->job->first_task; at != WEIR_NONE && !each->is_over;
+         at = task->next_in_workload) {
+        const struct weir_role *role;
 
         task = weir_world_task(world, at);
-        if (task->role == full_role || !is_ready(turn, task))
+        role = weir_world_role(world, task->role);
+        if (task->role == each->full_role || !is_ready(turn, at, task) ||
+            (weir_world_shape(world, role->shape)->n_devices > 0) != with_gpus)
             continue;
-        if (weir_line_want_of_task(turn->line, turn->candidate->workload, task->role, &want) < 0 ||
-            place_task(turn, at, want, &outcome) < 0)
+        if (place_one(turn, at, each) < 0)
             return WEIR_E_NO_MEMORY;
-        if (outcome != OUTCOME_NOTHING && fixes_domain(&turn->line->wants[want])) {
-            turn->candidate->code = WEIR_REASON_ALL_RUNNING;
-            return 0;
-        }
-        if (outcome != OUTCOME_NOTHING)
-            continue;
-        full_role = task->role;
-        if (blocked == WEIR_NONE)
-            blocked = want;
-        if (weir_world_role(world, full_role)->next_in_workload == WEIR_NONE)
-            break;
+        each->is_over |= has_one_role(turn) && each->full_role != WEIR_NONE;
     }
-    if (blocked != WEIR_NONE)
-        turn->candidate->want = blocked;
+    return 0;
+}
+
+/* Task by task, as many as fit; those with GPUs first, which else might see the room that was made
+ * for them go to the others. */
+static int place_each(struct turn *turn)
+{
+    struct each each = {.full_role = WEIR_NONE, .blocked = WEIR_NONE};
+
+    if (place_those(turn, true, &each) < 0 || place_those(turn, false, &each) < 0)
+        return WEIR_E_NO_MEMORY;
+    if (turn->is_rehearsal || turn->candidate->code == WEIR_REASON_ALL_RUNNING)
+        return 0;
+    if (each.blocked != WEIR_NONE)
+        turn->candidate->want = each.blocked;
     else
         note_backoff(turn);
     return 0;
@@ -234,7 +302,7 @@ static int list_members(const struct turn *turn, const struct weir_want *want, s
         for (uint32_t at = turn->job->first_task; at != WEIR_NONE && n < want->parts[i].n;
              at = task->next_in_workload) {
             task = weir_world_task(world, at);
-            if (task->role != role || !is_ready(turn, task))
+            if (task->role != role || !is_ready(turn, at, task))
                 continue;
             set->members[set->n_members++] = member_of(turn, at);
             n++;
@@ -264,28 +332,49 @@ static int place_gang(struct turn *turn)
     return 0;
 }
 
-int weir_turn_take(struct weir_line *line, struct weir_candidate *candidate,
-                   enum weir_line_change *ret_change)
+static int take(struct turn *turn)
 {
-    struct turn turn = {
+    const struct weir_want *want = &turn->line->wants[turn->candidate->want];
+
+    /* Its gang may have been asked to leave since it was put on the line. */
+    if (!want->is_gang && !weir_is_independent(turn->job) &&
+        !weir_gang_goes_on(&turn->tick->overlay, turn->candidate->workload)) {
+        turn->candidate->code = WEIR_REASON_GANG;
+        return 0;
+    }
+    if (want->is_gang)
+        return is_hopeless(turn, want) ? 0 : place_gang(turn);
+    return has_one_role(turn) && is_hopeless(turn, want) ? 0 : place_each(turn);
+}
+
+static struct turn turn_of(struct weir_line *line, struct weir_candidate *candidate)
+{
+    return (struct turn){
         .line = line,
         .tick = line->tick,
         .candidate = candidate,
         .job = weir_world_workload(line->tick->world, candidate->workload),
     };
-    const struct weir_want *want = &line->wants[candidate->want];
-    bool has_one_role =
-        weir_world_role(line->tick->world, turn.job->first_role)->next_in_workload == WEIR_NONE;
-    int r = 0;
+}
 
-    /* Its gang may have been asked to leave since it was put on the line. */
-    if (!want->is_gang && !weir_is_independent(turn.job) &&
-        !weir_gang_goes_on(&line->tick->overlay, candidate->workload))
-        candidate->code = WEIR_REASON_GANG;
-    else if (want->is_gang && !is_hopeless(&turn, want))
-        r = place_gang(&turn);
-    else if (!want->is_gang && !(has_one_role && is_hopeless(&turn, want)))
-        r = place_each(&turn);
+int weir_turn_take(struct weir_line *line, struct weir_candidate *candidate,
+                   enum weir_line_change *ret_change)
+{
+    struct turn turn = turn_of(line, candidate);
+    int r = take(&turn);
+
     *ret_change = turn.change;
     return r;
+}
+
+int weir_turn_rehearse(struct weir_line *line, struct weir_candidate *candidate)
+{
+    struct turn turn = turn_of(line, candidate);
+
+    turn.is_rehearsal = true;
+    candidate->n_promised = 0;
+    for (uint32_t at = turn.job->first_role; at != WEIR_NONE;
+         at = weir_world_role(line->tick->world, at)->next_in_workload)
+        line->roles[at].n_rehearsed = 0;
+    return take(&turn);
 }

@@ -9,4 +9,10 @@
 int weir_turn_take(struct weir_line *line, struct weir_candidate *candidate,
                    enum weir_line_change *ret_change);
 
+/* The same turn in the next decision, once all who were asked to leave have left: holds in SOON
+ * what it would start, and counts it in candidate->n_promised. line->started says what was started
+ * now.
+ */
+int weir_turn_rehearse(struct weir_line *line, struct weir_candidate *candidate);
+
 #endif

@@ -68,12 +68,66 @@ static uint32_t queues_below(const struct weir_hunt *hunt, uint32_t queue, bool 
     return n;
 }
 
+/* Would all that goes on running in the queue of `r`, at its priority or above, without what is
+ * freed, still fill the guarantee of this resource? */
+static bool stays_filled(const struct weir_hunt *hunt, const struct weir_running *r,
+                         const struct weir_amounts *freed, uint32_t resource)
+{
+    int64_t left = -freed->of[resource] -
+                   weir_world_queue(hunt->tick->world, r->job->queue)->guaranteed.of[resource];
+    const struct weir_running *other;
+
+    for (uint32_t at = hunt->line->queues[r->job->queue].first_running; at != WEIR_NONE && left < 0;
+         at = other->next_in_queue) {
+        other = &hunt->overlay->running[at];
+        if (other->state != WEIR_RUNNING_LIVE || other->job->priority < r->job->priority)
+            continue;
+        for (uint32_t i = 0; i < other->shape->n_amounts; i++)
+            if (other->shape->amounts[i].resource == resource)
+                left += other->shape->amounts[i].amount;
+    }
+    return left >= 0;
+}
+
+/* Rules 1 and 2 of victims.h. */
+static bool breaks_guarantee(const struct weir_hunt *hunt, const struct weir_running *r,
+                             const struct weir_amounts *freed, bool is_own)
+{
+    const struct weir_queue *queue = weir_world_queue(hunt->tick->world, r->job->queue);
+    bool gpus = weir_quota_asks_for_gpus(hunt->overlay, freed);
+
+    for (uint32_t i = 0; i < hunt->overlay->n_resources; i++) {
+        bool counts =
+            is_own ? hunt->set->amounts.of[i] == 0 : weir_overlay_is_gpu(hunt->overlay, i) == gpus;
+
+        if (counts && freed->of[i] > 0 && queue->guaranteed.of[i] > 0 &&
+            !stays_filled(hunt, r, freed, i))
+            return true;
+    }
+    return false;
+}
+
+static bool may_preempt(const struct weir_hunt *hunt, const struct weir_running *r)
+{
+    struct weir_amounts freed;
+
+    if ((hunt->tick->policy->actions & WEIR_POLICY_PREEMPT) == 0 ||
+        r->job->priority >= hunt->candidate->priority)
+        return false;
+    freed = freed_by(hunt, r);
+    return !breaks_guarantee(hunt, r, &freed, true);
+}
+
 static bool may_reclaim(const struct weir_hunt *hunt, const struct weir_running *r)
 {
-    struct weir_amounts freed = freed_by(hunt, r);
+    struct weir_amounts freed;
     uint32_t queue = r->job->queue;
 
-    if (!weir_world_queue(hunt->tick->world, queue)->preemptible)
+    if ((hunt->tick->policy->actions & WEIR_POLICY_RECLAIM) == 0 || hunt->n_within == 0 ||
+        !weir_world_queue(hunt->tick->world, queue)->preemptible)
+        return false;
+    freed = freed_by(hunt, r);
+    if (breaks_guarantee(hunt, r, &freed, false))
         return false;
     for (;;) {
         bool is_common;
@@ -89,8 +143,6 @@ static bool may_reclaim(const struct weir_hunt *hunt, const struct weir_running 
 
 static uint32_t cause_to_leave(const struct weir_hunt *hunt, const struct weir_running *r)
 {
-    uint32_t actions = hunt->tick->policy->actions;
-
     if (r->state != WEIR_RUNNING_LIVE || !r->job->preemptible ||
         r->workload == hunt->candidate->workload)
         return WEIR_CAUSE_NONE;
@@ -98,12 +150,8 @@ static uint32_t cause_to_leave(const struct weir_hunt *hunt, const struct weir_r
     if (!weir_is_independent(r->job) && hunt->overlay->jobs[r->workload].is_growing)
         return WEIR_CAUSE_NONE;
     if (r->job->queue == hunt->set->taker.leaf)
-        return actions & WEIR_POLICY_PREEMPT && r->job->priority < hunt->candidate->priority
-                   ? WEIR_CAUSE_PREEMPTED
-                   : WEIR_CAUSE_NONE;
-    return actions & WEIR_POLICY_RECLAIM && hunt->n_within > 0 && may_reclaim(hunt, r)
-               ? WEIR_CAUSE_RECLAIMED
-               : WEIR_CAUSE_NONE;
+        return may_preempt(hunt, r) ? WEIR_CAUSE_PREEMPTED : WEIR_CAUSE_NONE;
+    return may_reclaim(hunt, r) ? WEIR_CAUSE_RECLAIMED : WEIR_CAUSE_NONE;
 }
 
 /* ---- the list ---- */

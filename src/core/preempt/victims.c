@@ -1,5 +1,6 @@
 #include "core/preempt/victims.h"
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "core/heal/settle.h"
 #include "core/preempt/hunt.h"
@@ -233,14 +234,78 @@ static int clear_limits(struct weir_hunt *hunt)
     return 0;
 }
 
-static int try_scope(struct weir_hunt *hunt, const struct weir_scope *scope)
+/* One after the other, asking where there is no room. */
+static int place_asking(struct weir_hunt *hunt, const struct weir_scope *scope)
 {
-    int r = clear_limits(hunt);
+    int r = 1;
 
     for (uint32_t i = 0; r == 1 && i < hunt->set->n_members; i++)
         r = place_member(hunt, &hunt->set->members[i], scope);
-    if (r == 1 && spare_unneeded(hunt, 0, WEIR_NONE, NULL) < 0)
+    return r;
+}
+
+/* Begins again from `mark`, with all that were asked so far gone. */
+static int begin_again(struct weir_hunt *hunt, struct weir_overlay_mark *mark)
+{
+    weir_overlay_rollback(hunt->overlay, *mark);
+    *mark = weir_overlay_mark(hunt->overlay);
+    return weir_hunt_take_again(hunt, 0, hunt->n_victims);
+}
+
+/* Once all have left, the set is placed like any other: each member where it fits best, which may
+ * not be where room was made for it, and a later member may lack that room. So asking goes on until
+ * the set finds its place that way. */
+static int place_set(struct weir_hunt *hunt, const struct weir_scope *scope,
+                     struct weir_overlay_mark *mark)
+{
+    for (;;) {
+        uint32_t n_before = hunt->n_victims;
+        int r = place_asking(hunt, scope);
+
+        if (r != 1 || hunt->set->n_members == 1 || hunt->n_victims == n_before)
+            return r;
+        if (begin_again(hunt, mark) < 0)
+            return WEIR_E_NO_MEMORY;
+    }
+}
+
+/* Who is not needed stays, unless the set would then not find its place. */
+static int spare(struct weir_hunt *hunt, const struct weir_scope *scope,
+                 struct weir_overlay_mark *mark)
+{
+    uint32_t n = hunt->n_victims;
+    struct weir_victim *all = weir_arena_new_n(hunt->tick->arena, struct weir_victim, n);
+    int r;
+
+    if (all == NULL)
         return WEIR_E_NO_MEMORY;
+    memcpy(all, hunt->victims, n * sizeof(all[0]));
+    if (spare_unneeded(hunt, 0, WEIR_NONE, NULL) < 0)
+        return WEIR_E_NO_MEMORY;
+    if (hunt->set->n_members == 1 || hunt->n_victims == n)
+        return 0;
+    if (begin_again(hunt, mark) < 0)
+        return WEIR_E_NO_MEMORY;
+    r = weir_set_place_in(hunt->overlay, WEIR_IN_SOON, hunt->set, scope);
+    if (r != 0)
+        return r;
+    memcpy(hunt->victims, all, n * sizeof(all[0]));
+    hunt->n_victims = n;
+    if (begin_again(hunt, mark) < 0)
+        return WEIR_E_NO_MEMORY;
+    return weir_set_place_in(hunt->overlay, WEIR_IN_SOON, hunt->set, scope);
+}
+
+static int try_scope(struct weir_hunt *hunt, const struct weir_scope *scope)
+{
+    struct weir_overlay_mark mark = weir_overlay_mark(hunt->overlay);
+    int r = clear_limits(hunt);
+
+    if (r == 1)
+        r = place_set(hunt, scope, &mark);
+    if (r == 1 && spare(hunt, scope, &mark) < 0)
+        r = WEIR_E_NO_MEMORY;
+    weir_overlay_keep(hunt->overlay);
     return r;
 }
 

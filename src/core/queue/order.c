@@ -235,6 +235,7 @@ static void set_up_queue(struct weir_line *line, uint32_t row)
 
     q->head = WEIR_NONE;
     q->closed = WEIR_NONE;
+    q->first_running = WEIR_NONE;
     q->lowest_running = INT32_MAX;
     q->isolation = weir_quota_isolation(line->tick->world, row);
     for (uint32_t queue = row; queue != WEIR_NONE; queue = above->parent) {
@@ -248,6 +249,21 @@ static void set_up_queue(struct weir_line *line, uint32_t row)
     }
     if (queue_of(line, row)->parent == WEIR_NONE)
         line->roots[line->n_roots++] = row;
+}
+
+static void index_running(struct weir_line *line)
+{
+    struct weir_overlay *overlay = &line->tick->overlay;
+
+    for (uint32_t i = overlay->n_running; i-- > 0;) {
+        struct weir_running *r = &overlay->running[i];
+        struct weir_line_queue *q = &line->queues[r->job->queue];
+
+        r->next_in_queue = q->first_running;
+        q->first_running = i;
+        if (r->job->priority < q->lowest_running)
+            q->lowest_running = r->job->priority;
+    }
 }
 
 static int set_up_queues(struct weir_line *line)
@@ -267,26 +283,23 @@ static int set_up_queues(struct weir_line *line)
     for (uint32_t row = weir_world_first(world, WEIR_TABLE_QUEUES); row != WEIR_NONE;
          row = weir_world_after(world, WEIR_TABLE_QUEUES, row))
         set_up_queue(line, row);
-    for (uint32_t i = 0; i < overlay->n_running; i++) {
-        const struct weir_workload *job = overlay->running[i].job;
-
-        if (job->priority < line->queues[job->queue].lowest_running)
-            line->queues[job->queue].lowest_running = job->priority;
-    }
+    index_running(line);
     return 0;
 }
 
-static int compare_in_leaf(const void *a, const void *b, const void *ctx)
+int weir_line_compare(const struct weir_candidate *x, const struct weir_candidate *y)
 {
-    const struct weir_candidate *x = a;
-    const struct weir_candidate *y = b;
-
-    (void)ctx;
     if (x->priority != y->priority)
         return x->priority > y->priority ? -1 : 1;
     if (x->submitted_wall_ms != y->submitted_wall_ms)
         return x->submitted_wall_ms < y->submitted_wall_ms ? -1 : 1;
     return weir_key_cmp(x->key, y->key);
+}
+
+static int compare_idle(const void *a, const void *b, const void *ctx)
+{
+    (void)ctx;
+    return weir_line_compare(a, b);
 }
 
 static int compare_candidates(const void *a, const void *b, const void *ctx)
@@ -295,37 +308,51 @@ static int compare_candidates(const void *a, const void *b, const void *ctx)
     const struct weir_candidate *y = b;
 
     if (x->is_owed != y->is_owed)
-        return x->is_owed ? -1 : 1;
-    if (!x->is_owed && x->leaf != y->leaf)
+        return x->is_owed > y->is_owed ? -1 : 1;
+    if (x->is_owed == WEIR_OWED_NOTHING && x->leaf != y->leaf)
         return x->leaf < y->leaf ? -1 : 1;
-    return compare_in_leaf(a, b, ctx);
+    (void)ctx;
+    return weir_line_compare(x, y);
+}
+
+enum weir_owed weir_line_owed_by(const struct weir_line *line, const struct weir_running *r)
+{
+    const struct weir_task *task = r->row;
+
+    if (task->state != WEIR_TASK_STOPPING ||
+        task->for_whom >= weir_world_table(line->tick->world, WEIR_TABLE_WORKLOADS)->n_rows)
+        return WEIR_OWED_NOTHING;
+    /* Whoever was cancelled while leaving still leaves the room to whom it was being made for. */
+    return task->stop_cause == WEIR_CAUSE_RECLAIMED ? WEIR_OWED_BY_GUARANTEE
+                                                    : WEIR_OWED_BY_PRIORITY;
 }
 
 /* Marks the workloads for which others are leaving. */
-static void mark_owed(struct weir_tick *tick)
+static void mark_owed(struct weir_line *line)
 {
-    struct weir_overlay *overlay = &tick->overlay;
-    uint32_t n_rows = weir_world_table(tick->world, WEIR_TABLE_WORKLOADS)->n_rows;
+    struct weir_overlay *overlay = &line->tick->overlay;
 
     for (uint32_t i = 0; i < overlay->n_running; i++) {
-        const struct weir_task *task = overlay->running[i].row;
+        const struct weir_running *r = &overlay->running[i];
+        enum weir_owed owed = weir_line_owed_by(line, r);
 
-        if (task->state == WEIR_TASK_STOPPING && task->for_whom < n_rows)
-            overlay->jobs[task->for_whom].is_owed = 1;
+        if (owed != WEIR_OWED_NOTHING && owed > overlay->jobs[r->row->for_whom].is_owed)
+            overlay->jobs[r->row->for_whom].is_owed = owed;
     }
 }
 
 int weir_line_init(struct weir_line *line, struct weir_tick *tick)
 {
     *line = (struct weir_line){.tick = tick, .last = WEIR_NONE, .root = WEIR_NONE};
-    mark_owed(tick);
+    mark_owed(line);
     if (set_up_queues(line) < 0 || weir_line_collect(line) < 0 ||
         weir_sort(line->candidates, line->n_candidates, sizeof(line->candidates[0]),
                   compare_candidates, NULL, tick->arena) < 0 ||
-        weir_sort(line->idle, line->n_idle, sizeof(line->idle[0]), compare_in_leaf, NULL,
+        weir_sort(line->idle, line->n_idle, sizeof(line->idle[0]), compare_idle, NULL,
                   tick->arena) < 0)
         return WEIR_E_NO_MEMORY;
-    while (line->n_owed < line->n_candidates && line->candidates[line->n_owed].is_owed)
+    while (line->n_owed < line->n_candidates &&
+           line->candidates[line->n_owed].is_owed != WEIR_OWED_NOTHING)
         line->n_owed++;
     for (uint32_t i = line->n_owed; i < line->n_candidates; i++) {
         struct weir_line_queue *q = &line->queues[line->candidates[i].leaf];

@@ -47,11 +47,12 @@ struct weir_candidate {
     uint32_t leaf;
     uint32_t want;
     int32_t priority;
-    uint32_t is_owed;       /* 1: others are leaving to make room for it */
+    uint32_t is_owed;       /* enum weir_owed: others are leaving to make room for it */
     uint32_t code;          /* enum weir_reason_code: why it may not be considered; NONE: it may */
     uint32_t queue;         /* the queue that is not open, where that is why; or WEIR_NONE */
     uint32_t n_placed;      /* tasks started */
-    uint32_t n_promised;    /* tasks for which others leave, */
+    uint32_t n_asked;       /* tasks for which others were asked to leave in this decision */
+    uint32_t n_promised;    /* tasks for which others leave, whenever they were asked; */
     uint32_t promised_node; /* the last of them onto this node: position; WEIR_NONE: several */
 };
 
@@ -61,9 +62,15 @@ struct weir_line_queue {
     uint32_t n_left; /* in the subtree */
     uint32_t head;   /* the first of the subtree, or WEIR_NONE */
     uint32_t isolation;
+    uint32_t first_running; /* of this leaf, or WEIR_NONE */
     uint32_t closed;        /* the queue that is not open, itself or above; or WEIR_NONE */
     int32_t lowest_running; /* priority among what runs in this leaf; INT32_MAX: nothing does */
     int64_t opens_wall_ms;  /* while closed; INT64_MAX: never */
+};
+
+struct weir_line_role {
+    uint32_t n_asked;     /* tasks for which others were asked to leave in this decision */
+    uint32_t n_rehearsed; /* that found room in the last rehearsal */
 };
 
 struct weir_line {
@@ -73,6 +80,7 @@ struct weir_line {
     uint32_t n_candidates;
     uint32_t n_owed; /* of these, the first: others are leaving for them */
     uint32_t n_taken;
+    uint32_t n_asked; /* tasks for which others were asked to leave in this decision */
     uint32_t n_idle;
     struct weir_candidate *idle; /* that may not: held, back-off…; in order of priority */
     struct weir_want *wants;
@@ -88,6 +96,8 @@ struct weir_line {
     int64_t *totals;                /* of the fleet, by resource */
     struct weir_want_part *parts;   /* scratch */
     uint32_t cap_parts;
+    uint8_t *started;             /* by task row, for rehearsals: by this decision */
+    struct weir_line_role *roles; /* by row, once somebody was asked to leave; or NULL */
 };
 
 /* After healing: everything that waits. 0 or WEIR_E_NO_MEMORY. */
@@ -98,6 +108,10 @@ int weir_line_intern(struct weir_line *line, const struct weir_want *like, uint3
 /* What one waiting task of this role asks for, by itself or beside the gang that runs. */
 int weir_line_want_of_task(struct weir_line *line, uint32_t workload, uint32_t role,
                            uint32_t *ret_want);
+/* Who has a claim on the room of one that was asked to leave: its row->for_whom, or nobody. */
+enum weir_owed weir_line_owed_by(const struct weir_line *line, const struct weir_running *r);
+/* The order within a leaf, and among those for whom others leave. */
+int weir_line_compare(const struct weir_candidate *a, const struct weir_candidate *b);
 /* Fills line->candidates and line->idle. */
 int weir_line_collect(struct weir_line *line);
 

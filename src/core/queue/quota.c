@@ -43,7 +43,7 @@ bool weir_quota_fits_limits(const struct weir_overlay *overlay, uint32_t views, 
     return true;
 }
 
-static bool asks_for_gpus(const struct weir_overlay *overlay, const struct weir_amounts *ask)
+bool weir_quota_asks_for_gpus(const struct weir_overlay *overlay, const struct weir_amounts *ask)
 {
     for (uint32_t r = 0; r < overlay->n_resources; r++)
         if (ask->of[r] > 0 && weir_overlay_is_gpu(overlay, r))
@@ -68,7 +68,7 @@ bool weir_quota_is_within(const struct weir_overlay *overlay, uint32_t queue,
                           const struct weir_amounts *ask)
 {
     const struct weir_queue *row = weir_world_queue(overlay->world, queue);
-    bool gpus = asks_for_gpus(overlay, ask);
+    bool gpus = weir_quota_asks_for_gpus(overlay, ask);
     bool speaks = false;
 
     for (uint32_t r = 0; r < overlay->n_resources; r++) {
@@ -88,10 +88,10 @@ bool weir_quota_can_give(const struct weir_overlay *overlay, uint32_t queue,
                          const struct weir_amounts *ask, const struct weir_amounts *freed)
 {
     const struct weir_queue *row = weir_world_queue(overlay->world, queue);
-    bool gpus = asks_for_gpus(overlay, ask);
+    bool gpus = weir_quota_asks_for_gpus(overlay, ask);
     bool has_more = false;
 
-    if (asks_for_gpus(overlay, freed) != gpus)
+    if (weir_quota_asks_for_gpus(overlay, freed) != gpus)
         return false;
     for (uint32_t r = 0; r < overlay->n_resources; r++) {
         int64_t held = weir_overlay_kept(overlay, queue, r);

@@ -28,6 +28,9 @@ bool weir_quota_fits_limits(const struct weir_overlay *overlay, uint32_t views, 
 bool weir_quota_fits_limit_of(const struct weir_overlay *overlay, uint32_t views, uint32_t queue,
                               const struct weir_amounts *ask, struct weir_quota_over *ret_over);
 
+/* GPUs of any kind among them? */
+bool weir_quota_asks_for_gpus(const struct weir_overlay *overlay, const struct weir_amounts *ask);
+
 /* Does the queue, with this much more, stay within its guarantee? False if it speaks of nothing
  * that the work is judged by. */
 bool weir_quota_is_within(const struct weir_overlay *overlay, uint32_t queue,

@@ -5,9 +5,18 @@
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
 #include "edge/api/lookup.h"
+#include "edge/api/output.h"
 #include "edge/api/words.h"
 
-enum { SENTENCE_MAX = 1024, DEPTH_MAX = 16, SENTENCES_MAX = 256, SIMULATIONS_MAX = 4 };
+enum {
+    SENTENCE_MAX = 1024,
+    START_BYTES = 512,
+    CANNOT_EXECUTE = 126,
+    NOT_FOUND = 127,
+    DEPTH_MAX = 16,
+    SENTENCES_MAX = 256,
+    SIMULATIONS_MAX = 4
+};
 
 struct explaining {
     struct weir_api_call *call;
@@ -204,6 +213,61 @@ static void put_expected_start(struct explaining *e, const struct expected *expe
 
 /* ---- what it does, how it ended ---- */
 
+static void put_gpu_count(struct weir_str keys, struct weir_buf *text)
+{
+    struct weir_str key;
+    unsigned n = 0;
+
+    while (keys.len > 0 && weir_str_split(&keys, ',', &key))
+        n++;
+    if (n > 0)
+        weir_buf_printf(text, " with %u GPU%s", n, n == 1 ? "" : "s");
+}
+
+/* The time limit, and when that ends it. */
+static void put_limit(struct explaining *e, const struct weir_workload_record *record,
+                      struct weir_buf *text)
+{
+    const struct weir_api_index *index = &e->call->api->index;
+    uint32_t row = weir_api_index_find(index, record->number);
+    int64_t limit_ms =
+        row != WEIR_NONE ? weir_world_workload(index->world, row)->runtime.limit_ms : INT64_MAX;
+    if (limit_ms == INT64_MAX || record->started_wall_ms <= 0)
+        return;
+    weir_buf_puts(text, ", time limit ");
+    weir_duration_format(limit_ms, text);
+    if (record->n_tasks > 1 && record->independent) {
+        weir_buf_puts(text, " each");
+        return;
+    }
+    weir_buf_puts(text, ", until ");
+    weir_words_time(record->started_wall_ms + limit_ms, e->words.now_wall_ms, text);
+    weir_buf_puts(text, " at the latest");
+}
+
+/* What weir itself wrote to its stderr instead of starting it. */
+static void add_failed_start(struct explaining *e, const struct weir_workload_record *record)
+{
+    weir_cleanup_buf struct weir_buf output = WEIR_BUF_INIT(START_BYTES + 1);
+    struct weir_str rest;
+    struct weir_str line;
+    uint64_t at = 0;
+
+    if (record->state != WEIR_TASK_FAILED || record->n_tasks > 1 ||
+        (record->exit_status != CANNOT_EXECUTE && record->exit_status != NOT_FOUND) ||
+        weir_api_read_output(e->call->api, record->number, 0, record->attempt, WEIR_STDERR, &at,
+                             START_BYTES, &output, NULL) < 0)
+        return;
+    rest = weir_buf_view(&output);
+    if (at == 0 && weir_str_split(&rest, '\n', &line) &&
+        weir_str_starts_with(line, WEIR_STR("weir: ")) && weir_str_is_utf8(line)) {
+        weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+
+        weir_buf_str(&text, weir_str_sub(line, 6, line.len));
+        add_sentence(e, &text);
+    }
+}
+
 static void describe_life(struct explaining *e, const struct weir_workload_record *record)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
@@ -213,12 +277,15 @@ static void describe_life(struct explaining *e, const struct weir_workload_recor
 
     weir_buf_puts(&text, state);
     if (weir_task_state_is_final(record->state)) {
-        weir_buf_printf(&text, ": %s",
-                        weir_words_end(record->state, record->cause, record->exit_status, how));
+        const char *end = weir_words_end(record->state, record->cause, record->exit_status, how);
+
+        if (!weir_str_eq_c(weir_str(end), state))
+            weir_buf_printf(&text, ": %s", end);
         weir_buf_puts(&text, ", at ");
         weir_words_time(record->ended_wall_ms, e->words.now_wall_ms, &text);
     } else if (record->node.len > 0) {
         weir_buf_printf(&text, " on node %.*s", WEIR_STR_ARG(record->node));
+        put_gpu_count(record->gpus, &text);
     }
     if (record->started_wall_ms > 0) {
         weir_buf_puts(&text, weir_task_state_is_final(record->state) ? ", after " : ", for ");
@@ -227,7 +294,10 @@ static void describe_life(struct explaining *e, const struct weir_workload_recor
     }
     if (record->attempt > 1)
         weir_buf_printf(&text, " (attempt %u)", record->attempt);
+    if (!weir_task_state_is_final(record->state))
+        put_limit(e, record, &text);
     add_sentence(e, &text);
+    add_failed_start(e, record);
 }
 
 static void describe_waiting(struct explaining *e)

@@ -4,6 +4,8 @@
 #include "edge/api/impl.h"
 #include "edge/api/nouns.h"
 
+enum { GPU_PREFIX_MIN = 8 };
+
 static struct weir_str node_name(const struct weir_world *world, uint32_t row)
 {
     return weir_world_string(world, weir_world_node(world, row)->name);
@@ -34,6 +36,7 @@ const struct weir_api_noun weir_api_gpus = {
     .list = "`weir get gpus` lists them",
     .name = gpu_name,
     .compare = compare_gpus,
+    .prefix_min = GPU_PREFIX_MIN,
     .put = weir_api_put_gpu,
 };
 
@@ -80,8 +83,22 @@ static int set_phase(struct weir_api_call *call, enum weir_subject kind, struct 
     return r;
 }
 
+/* The service knows GPUs by their whole keys only. */
 int weir_api_set_gpu_phase(struct weir_api_call *call, struct weir_err *err)
 {
+    uint32_t row = WEIR_NONE;
+    int r = weir_api_noun_find(call, &weir_api_gpus, &row, err);
+
+    if (r == 0 && row != WEIR_NONE) {
+        struct weir_str key = gpu_name(call->api->index.world, row);
+        const char *copy = weir_arena_strndup(call->arena, key.ptr, key.len);
+
+        if (copy == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a key");
+        call->params[0] = weir_str_n(copy, key.len);
+    }
+    if (r < 0)
+        return r;
     return set_phase(call, WEIR_SUBJECT_DEVICE, err);
 }
 

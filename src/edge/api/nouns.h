@@ -17,6 +17,9 @@ struct weir_api_noun {
     struct weir_str (*name)(const struct weir_world *world, uint32_t row);
     /* The order of lists; NULL: by name. */
     int (*compare)(const struct weir_world *world, uint32_t a, uint32_t b);
+    /* So many characters of a name stand for it where no other name begins with them; 0: none do.
+     */
+    uint32_t prefix_min;
     void (*put)(struct weir_json_writer *w, const struct weir_api *api, uint32_t row);
 };
 
@@ -29,6 +32,10 @@ uint32_t *weir_api_noun_rows(const struct weir_api_noun *noun, const struct weir
                              struct weir_arena *arena, uint32_t *ret_n);
 int weir_api_noun_list(struct weir_api_call *call, const struct weir_api_noun *noun,
                        struct weir_err *err);
+/* The row that the path names, WEIR_NONE if there is none. WEIR_E_EXISTS: the beginning of several
+ * names. */
+int weir_api_noun_find(struct weir_api_call *call, const struct weir_api_noun *noun,
+                       uint32_t *ret_row, struct weir_err *err);
 /* The one that the path names. */
 int weir_api_noun_get(struct weir_api_call *call, const struct weir_api_noun *noun,
                       struct weir_err *err);

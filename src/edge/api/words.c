@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64, HOLDERS_SHOWN = 3, TIME_TEXT_MAX = 64 };
+enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64, HOLDERS_SHOWN = 3, TIME_TEXT_MAX = 64, SOON_S = 600 };
 
 /* ---- ends ---- */
 
@@ -152,13 +152,19 @@ void weir_words_time(int64_t wall_ms, int64_t now_wall_ms, struct weir_buf *out)
     struct tm then_tm;
     struct tm now_tm;
     bool is_today;
+    bool is_soon;
 
     if (localtime_r(&then, &then_tm) == NULL || localtime_r(&now, &now_tm) == NULL) {
         weir_buf_printf(out, "%lld ms", (long long)wall_ms);
         return;
     }
     is_today = then_tm.tm_year == now_tm.tm_year && then_tm.tm_yday == now_tm.tm_yday;
-    if (strftime(text, sizeof(text), is_today ? "%H:%M %Z" : "%Y-%m-%d %H:%M %Z", &then_tm) == 0)
+    is_soon = then - now < SOON_S && now - then < SOON_S;
+    if (strftime(text, sizeof(text),
+                 !is_today ? "%Y-%m-%d %H:%M %Z"
+                 : is_soon ? "%H:%M:%S %Z"
+                           : "%H:%M %Z",
+                 &then_tm) == 0)
         text[0] = '\0';
     weir_buf_puts(out, text);
 }
@@ -369,7 +375,10 @@ static void put_counted(const struct weir_words *words, const struct weir_reason
     enum weir_table_id table =
         reason->level == WEIR_LEVEL_NODES ? WEIR_TABLE_NODES : WEIR_TABLE_DEVICES;
 
-    weir_buf_printf(out, "%u of %u ", reason->count, weir_world_table(words->world, table)->n_live);
+    uint32_t n = weir_world_table(words->world, table)->n_live;
+
+    weir_buf_printf(out, "%u of %u %s%s ", reason->count, n,
+                    table == WEIR_TABLE_NODES ? "node" : "GPU", n == 1 ? "" : "s");
     if (reason->count == 1)
         phrase = for_one(phrase, out);
     put_phrase(words, reason, phrase, out);
@@ -409,6 +418,18 @@ static void put_quota(const struct weir_words *words, const struct weir_reason *
     weir_buf_putc(out, ')');
 }
 
+/* Its own tasks may be what is in the way of the rest of them. */
+static void put_holder(const struct weir_words *words, uint32_t workload, const char *kind,
+                       struct weir_buf *out)
+{
+    const struct weir_workload *row = weir_world_workload(words->world, workload);
+
+    if (workload == words->workload)
+        weir_buf_printf(out, "its own other %s", row->independent ? "elements" : "members");
+    else
+        weir_buf_printf(out, "%s%llu", kind, (unsigned long long)row->number);
+}
+
 static void put_holders(const struct weir_words *words, const struct weir_reason *reason,
                         struct weir_buf *out)
 {
@@ -421,9 +442,8 @@ static void put_holders(const struct weir_words *words, const struct weir_reason
             weir_buf_printf(out, " and %u more", reason->n_holders - i);
             return;
         }
-        weir_buf_printf(
-            out, "%s%llu", i == 0 ? "; held by workload " : ", ",
-            (unsigned long long)weir_world_workload(words->world, holder->workload)->number);
+        weir_buf_puts(out, i == 0 ? "; held by " : ", ");
+        put_holder(words, holder->workload, i == 0 ? "workload " : "", out);
         if (holder->end_p50_wall_ms < INT64_MAX && holder->end_p50_wall_ms > 0) {
             weir_buf_puts(out, " (until about ");
             weir_words_time(holder->end_p50_wall_ms, words->now_wall_ms, out);
@@ -451,7 +471,7 @@ static const char *special_phrase(const struct weir_reason *reason)
     bool is_passed = reason->code == WEIR_REASON_NONE;
 
     if (reason->level == WEIR_LEVEL_DEVICES && is_passed)
-        return "{have-count} of {count} can be had now, a task needs {need-count}";
+        return "{have-count} of {count} can be had now, {need-count} needed";
     if (reason->level == WEIR_LEVEL_GANG && is_passed && reason->need > 0)
         return "{have-count} of {need-count} find room at the same time";
     if (reason->level == WEIR_LEVEL_GANG && reason->code == WEIR_REASON_GANG && reason->need == 0)
@@ -516,6 +536,42 @@ static void put_more(uint32_t n, struct weir_buf *out)
         weir_buf_printf(out, " and %u more", n);
 }
 
+/* Whether those that must end are all that hold what is wanted. */
+static bool are_all_to_end(const struct weir_words *words, const struct weir_reason *reason,
+                           const struct weir_verdict *verdict)
+{
+    if (reason->n_holders != verdict->unblock_n_more + 1)
+        return false;
+    for (uint32_t i = 0; i < reason->n_holders; i++)
+        if (words->plan->holders[reason->first_holder + i].workload == verdict->unblock_subject)
+            return true;
+    return false;
+}
+
+static void put_ends(const struct weir_words *words, const struct weir_verdict *verdict,
+                     struct weir_buf *out)
+{
+    const struct weir_plan *plan = words->plan;
+    const struct weir_reason *reason =
+        verdict->blocking < plan->n_reasons ? &plan->reasons[verdict->blocking] : NULL;
+    bool is_workload = verdict->unblock_subject_kind == WEIR_SUBJECT_WORKLOAD;
+
+    if (is_workload && verdict->unblock_n_more > 0 && reason != NULL &&
+        are_all_to_end(words, reason, verdict)) {
+        for (uint32_t i = 0; i < reason->n_holders; i++) {
+            weir_buf_puts(out, i == 0 ? "" : i + 1 == reason->n_holders ? " and " : ", ");
+            put_holder(words, plan->holders[reason->first_holder + i].workload, "workload/", out);
+        }
+        return;
+    }
+    if (is_workload && verdict->unblock_subject == words->workload)
+        put_holder(words, words->workload, "", out);
+    else
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
+    put_more(verdict->unblock_n_more, out);
+}
+
 void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,
                         struct weir_buf *out)
 {
@@ -525,9 +581,7 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
     switch ((enum weir_unblock_kind)verdict->unblock) {
     case WEIR_UNBLOCK_WAIT_FOR:
         weir_buf_puts(out, "what it needs comes free with the end of ");
-        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
-                           out);
-        put_more(verdict->unblock_n_more, out);
+        put_ends(words, verdict, out);
         break;
     case WEIR_UNBLOCK_RAISE_LIMIT:
         weir_buf_puts(out, "it could start if the limit of ");

@@ -266,7 +266,8 @@ int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
         r = weir_api_count_tasks(call->api, &record, &counts, &n_read, err);
     if (r < 0)
         return r;
-    is_own = call->actor.role == WEIR_ROLE_ADMIN || call->actor.uid == record.uid;
+    is_own = call->actor.role == WEIR_ROLE_ADMIN ||
+             weir_actor_owns(&call->actor, record.owner, record.uid);
     weir_api_json_init(&json);
     weir_json_object_begin(&json.w);
     weir_api_put_workload(&json.w, call->api, &record, record.n_tasks > 1 ? &counts : NULL);
@@ -283,18 +284,37 @@ int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
 
 /* ---- ending, signalling ---- */
 
+/* What it was before tells what the request meant for it. */
+static int finish_cancel(struct weir_api_call *call, uint64_t number, struct weir_err *err)
+{
+    const struct weir_workload_record *record = call->arg;
+    struct weir_api_json json;
+
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_api_put_id(&json.w, "id", number);
+    weir_api_put_str(&json.w, "was",
+                     weir_str(weir_task_state_name((enum weir_task_state)record->state)));
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 202, &json, err);
+}
+
 int weir_api_cancel(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
+    struct weir_workload_record *record = weir_arena_new(call->arena, struct weir_workload_record);
     struct weir_done done = {0};
-    uint64_t number = 0;
-    int r = weir_api_find_workload(call, &number, err);
+    int r;
 
+    if (record == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a workload");
+    r = weir_api_get_record(call, record, err);
     if (r == 0)
-        r = weir_api_pending_new(call, weir_api_accepted, &done, err);
+        r = weir_api_pending_new(call, finish_cancel, &done, err);
     if (r < 0)
         return r;
-    r = service->cancel(service->ctx, &call->actor, number, done, err);
+    call->arg = record;
+    r = service->cancel(service->ctx, &call->actor, record->number, done, err);
     if (r < 0)
         weir_api_pending_drop(call);
     return r;

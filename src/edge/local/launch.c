@@ -63,7 +63,7 @@ static int check_limits(const struct weir_launch *launch, struct weir_err *err)
         return invalid(err, "umask", "is over 0777");
     if (launch->n_groups > GROUPS_MAX)
         return invalid(err, "groups", "are too many");
-    if (launch->time_limit_ms < 0 || launch->time_limit_ms > INT64_MAX / 4)
+    if (launch->time_limit_ms < 0 || launch->time_limit_ms > WEIR_CLUSTER_TIME_LIMIT_MAX)
         return invalid(err, "time_limit_ms", "is out of range");
     if (launch->output_cap_bytes < WEIR_LAUNCH_OUTPUT_CAP_MIN)
         return invalid(err, "output_cap_bytes", "is under 4096");

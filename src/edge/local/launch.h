@@ -6,6 +6,7 @@
 #define WEIR_EDGE_LOCAL_LAUNCH_H
 
 #include "edge/local/attempt.h"
+#include "port/cluster.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,8 +20,8 @@ struct weir_err;
 enum {
     WEIR_LAUNCH_HEAD_BYTES = 8,
     WEIR_LAUNCH_BYTES_MAX = 16 << 20, /* of a body; the kernel takes at most 6 MiB for exec */
-    WEIR_LAUNCH_PATH_MAX = 4000,
-    WEIR_LAUNCH_OUTPUT_CAP_MIN = 4096,
+    WEIR_LAUNCH_PATH_MAX = WEIR_CLUSTER_PATH_MAX,
+    WEIR_LAUNCH_OUTPUT_CAP_MIN = WEIR_CLUSTER_OUTPUT_MIN,
 };
 
 #define WEIR_LAUNCH_OUTPUT_CAP_DEFAULT (64LL << 20)

@@ -78,8 +78,12 @@ static int gone(struct weir_err *err)
 int weir_launcher_launch(struct weir_launcher *launcher, const struct weir_launch *launch,
                          struct weir_err *err)
 {
+    size_t n_waiting = launcher->out.len;
     int code = launcher->fd < 0 ? gone(err) : weir_launch_encode(launch, &launcher->out, err);
 
+    /* There may be room when those before it are gone. */
+    if (code == WEIR_E_TOO_LARGE && n_waiting > 0)
+        return weir_error(err, WEIR_E_UNAVAILABLE, "too many launch requests are waiting");
     return code < 0 ? code : weir_launcher_flush(launcher, err);
 }
 

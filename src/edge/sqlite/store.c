@@ -6,6 +6,7 @@
 #include "edge/sqlite/schema.h"
 #include "edge/sqlite/store_impl.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -27,9 +28,7 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_UPDATE_WORKLOAD] =
         "UPDATE workloads SET state = ?12, cause = ?13, attempt = ?14, exit_status "
         "= ?15, cancelled = ?16, "
-        "n_failures = ?17, gpus = iif(?18 = '', gpus, ?18), "
-        "node = iif(?19 = '', node, ?19), started_ms = iif(?21 = 0, started_ms, ?21), ended_ms = "
-        "?22, "
+        "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, ended_ms = ?22, "
         "not_before_ms = ?23 WHERE number = ?1",
     [WEIR_SQLITE_PUT_TASK] = "INSERT OR REPLACE INTO tasks(" WEIR_SQLITE_TASK_COLUMNS
                              ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
@@ -59,16 +58,42 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_DELETE_REQUESTS] = "DELETE FROM requests WHERE number = ?1",
     [WEIR_SQLITE_DELETE_WORKLOAD] = "DELETE FROM workloads WHERE number = ?1",
     [WEIR_SQLITE_DELETE_EVENTS] =
-        "DELETE FROM events WHERE seq <= ?1 AND seq <= (SELECT min(seq) FROM events) + ?2",
+        "DELETE FROM events WHERE seq <= ?1 AND seq < (SELECT min(seq) FROM events) + ?2",
 };
 
 /* ---- errors, statements ---- */
 
+/* The operating system's error on the file that was written last: the log, or the database. */
+static int last_errno(struct weir_sqlite *store)
+{
+    sqlite3_file *log = NULL;
+    int errnum = 0;
+
+    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) == SQLITE_OK &&
+        log != NULL && log->pMethods != NULL)
+        log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &errnum);
+    if (errnum == 0)
+        sqlite3_file_control(store->db, "main", SQLITE_FCNTL_LAST_ERRNO, &errnum);
+    return errnum;
+}
+
+/* To SQLite, a quota or a limit of the file's size is a failed write like any other. */
+static int primary_code(struct weir_sqlite *store)
+{
+    int code = sqlite3_extended_errcode(store->db);
+
+    if (code == SQLITE_IOERR_WRITE) {
+        int errnum = last_errno(store);
+
+        if (errnum == EDQUOT || errnum == EFBIG)
+            return SQLITE_FULL;
+    }
+    return code & 0xFF;
+}
+
 int weir_sqlite_fail(struct weir_sqlite *store, struct weir_err *err, const char *what)
 {
-    int primary = sqlite3_errcode(store->db) & 0xFF;
-
-    switch (primary) {
+    switch (primary_code(store)) {
     case SQLITE_FULL:
         weir_error(err, WEIR_E_NO_SPACE, "%s: the disk is full", what);
         weir_error_hint(err, "free some space: nothing was changed, and weir goes on by itself");
@@ -240,7 +265,9 @@ static int first_values(struct weir_sqlite *store, struct weir_err *err)
         return weir_error(err, WEIR_E_IO, "get random bytes for the store's identity");
     weir_buf_printf(&text, "INSERT INTO meta VALUES('next_number', 1), ('space', %lld)",
                     (long long)space);
-    r = exec(store, weir_buf_cstr(&text), err, "prepare the store");
+    r = weir_buf_check(&text, "the store's first values", err);
+    if (r == 0)
+        r = exec(store, weir_buf_cstr(&text), err, "prepare the store");
     weir_buf_finish(&text);
     return r;
 }
@@ -268,6 +295,8 @@ static int migrate(struct weir_sqlite *store, struct weir_err *err)
         r = first_values(store, err);
     weir_buf_printf(&text, "PRAGMA user_version = %d; PRAGMA application_id = %d; COMMIT",
                     (int)WEIR_SQLITE_VERSION, (int)WEIR_SQLITE_APPLICATION_ID);
+    if (r == 0)
+        r = weir_buf_check(&text, "the store's version", err);
     if (r == 0)
         r = exec(store, weir_buf_cstr(&text), err, "prepare the store");
     weir_buf_finish(&text);
@@ -313,14 +342,14 @@ static int check_health(struct weir_sqlite *store, struct weir_err *err)
 
 static int prepare(struct weir_sqlite *store, struct weir_err *err)
 {
-    int r = exec(store,
+    int r = check_identity(store, err); /* first: the journal mode is written into the file */
+
+    if (r == 0)
+        r = exec(store,
                  "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
                  "PRAGMA cache_size = -2048; PRAGMA wal_autocheckpoint = 1000;"
                  "PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY",
                  err, "open the store");
-
-    if (r == 0)
-        r = check_identity(store, err);
     if (r == 0)
         r = check_health(store, err);
     if (r == 0)

@@ -84,11 +84,13 @@ int weir_sqlite_each_workload(void *ctx, const struct weir_workload_filter *filt
     weir_buf_puts(&text, filter->name.len > 0 ? " AND name = ?4" : "");
     weir_buf_puts(&text, filter->state >= 0 ? " AND state = ?5" : "");
     weir_buf_puts(&text, " ORDER BY number LIMIT ?6");
-    step = text.failed != 0 ? SQLITE_NOMEM
-                            : sqlite3_prepare_v2(store->db, weir_buf_cstr(&text), -1, &s, NULL);
+    verdict = weir_buf_check(&text, "a list of workloads", err);
+    if (verdict == 0 &&
+        sqlite3_prepare_v2(store->db, weir_buf_cstr(&text), -1, &s, NULL) != SQLITE_OK)
+        verdict = weir_sqlite_fail(store, err, "list workloads");
     weir_buf_finish(&text);
-    if (step != SQLITE_OK)
-        return weir_sqlite_fail(store, err, "list workloads");
+    if (verdict < 0)
+        return verdict;
     sqlite3_bind_int64(s, 1, (int64_t)filter->after_number);
     weir_sqlite_bind_str(s, 2, filter->queue);
     weir_sqlite_bind_str(s, 3, filter->owner);

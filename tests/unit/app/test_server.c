@@ -4,12 +4,13 @@
 
 #include "app/schemas.h"
 #include "app/server.h"
+#include "base/hash.h"
 #include "edge/sqlite/store.h"
 #include "fmt/json.h"
 
 #include "../edge/temp_dir.h"
 
-enum { ATTEMPTS_MAX = 8, N_GPUS = 2 };
+enum { ATTEMPTS_MAX = 8, N_GPUS = 2, ENV_MAX = 32 };
 
 /* What the cluster was asked, and what it answers, by serial. */
 struct attempt {
@@ -28,8 +29,12 @@ struct plane {
     struct weir_now now;
     struct attempt attempts[ATTEMPTS_MAX];
     uint64_t n_attempts;
+    int launch_result;
+    const char *env[ENV_MAX]; /* of the last launch */
+    size_t n_env;
     int list_result;
     uint32_t n_gpus;
+    const char *class;         /* of all of them */
     uint32_t pids[N_GPUS + 1]; /* on each device */
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
@@ -55,8 +60,13 @@ static struct attempt *attempt_of(const struct weir_cluster_ref *ref)
 static int launch(void *ctx, const struct weir_cluster_launch *what, struct weir_err *err)
 {
     (void)ctx;
-    (void)err;
+    if (plane->launch_result < 0)
+        return weir_error(err, plane->launch_result, "told to fail");
     attempt_of(&what->ref)->is_launched = true;
+    for (plane->n_env = 0; what->envp[plane->n_env] != NULL; plane->n_env++) {
+        assert_in_range(plane->n_env, 0, ENV_MAX - 1);
+        plane->env[plane->n_env] = weir_arena_printf(&plane->arena, "%s", what->envp[plane->n_env]);
+    }
     return 0;
 }
 
@@ -139,7 +149,7 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
     for (uint32_t i = 0; i < plane->n_gpus; i++)
         devices[i] = (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
                                               .name = WEIR_STR("H100"),
-                                              .class = WEIR_STR("h100-sxm"),
+                                              .class = weir_str(plane->class),
                                               .index = i,
                                               .memory_total_bytes = (int64_t)80 << 30};
     *ret_devices = devices;
@@ -192,6 +202,7 @@ static int setup(void **state)
     plane->arena = (struct weir_arena)WEIR_ARENA_INIT;
     plane->now = (struct weir_now){1000000, 1000};
     plane->n_gpus = N_GPUS;
+    plane->class = "h100-sxm";
     server = &plane->server;
     assert_int_equal(weir_schemas_load(&err), 0);
     assert_int_equal(weir_sqlite_open(temp_path("db"), &plane->sqlite, &server->store, &err), 0);
@@ -243,19 +254,76 @@ static void on_done(void *arg, int result, uint64_t outcome, const struct weir_e
 static const struct weir_actor admin = {{"root", 4}, 0, 0, WEIR_ROLE_ADMIN};
 
 /* 0, or why it was refused. */
-static int submit(const char *spec)
+static int submit_as(const struct weir_actor *actor, const char *spec, struct weir_err *err)
 {
-    char text[512];
+    const char *text = weir_arena_printf(&plane->arena,
+                                         "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\","
+                                         "\"metadata\":{\"name\":\"j\"},\"spec\":{%s}}",
+                                         spec);
     struct weir_tree *doc;
+
+    assert_int_equal(weir_json_read(weir_str(text), NULL, &plane->arena, &doc, err), 0);
+    return plane->service.submit(&plane->server, actor, doc, WEIR_STR(""),
+                                 (struct weir_done){on_done, NULL}, err);
+}
+
+static int submit(const char *more)
+{
     struct weir_err err = WEIR_ERR_INIT;
 
-    snprintf(text, sizeof(text),
-             "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"j\"},"
-             "\"spec\":{\"command\":[\"true\"],\"cwd\":\"/\"%s}}",
-             spec);
-    assert_int_equal(weir_json_read(weir_str(text), NULL, &plane->arena, &doc, &err), 0);
-    return plane->service.submit(&plane->server, &admin, doc, WEIR_STR(""),
-                                 (struct weir_done){on_done, NULL}, &err);
+    return submit_as(
+        &admin, weir_arena_printf(&plane->arena, "\"command\":[\"true\"],\"cwd\":\"/\"%s", more),
+        &err);
+}
+
+enum { DOCS_MAX = 4 };
+
+/* Documents as JSON, up to a NULL. 0, or why they were refused. */
+static int apply(const char *const *texts, bool dry_run)
+{
+    struct weir_tree *docs[DOCS_MAX];
+    struct weir_apply_result *results;
+    struct weir_err err = WEIR_ERR_INIT;
+    uint32_t n = 0;
+
+    for (; texts[n] != NULL; n++) {
+        assert_in_range(n, 0, DOCS_MAX - 1);
+        assert_int_equal(weir_json_read(weir_str(texts[n]), NULL, &plane->arena, &docs[n], &err),
+                         0);
+    }
+    return plane->service.apply(&plane->server, &admin, (const struct weir_tree *const *)docs, n,
+                                dry_run, &plane->arena, &results, (struct weir_done){on_done, NULL},
+                                &err);
+}
+
+#define QUEUE(name, spec)                                                                          \
+    "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Queue\",\"metadata\":{\"name\":\"" name            \
+    "\"},\"spec\":{" spec "}}"
+#define WORKLOAD(spec)                                                                             \
+    "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\",\"spec\":{\"command\":[\"true\"],"      \
+    "\"cwd\":\"/\"" spec "}}"
+
+static const struct weir_queue *queue_of(const char *name)
+{
+    const struct weir_world *world = weir_edit_view(plane->server.edit);
+    struct weir_key key;
+    uint32_t index;
+
+    weir_hash_key128(WEIR_STR("queue"), weir_str(name), key.bytes);
+    index = weir_edit_find(plane->server.edit, WEIR_TABLE_QUEUES, &key);
+    return index == WEIR_NONE ? NULL : weir_world_queue(world, index);
+}
+
+/* "" for a root. */
+static void assert_parent(const char *name, const char *want)
+{
+    const struct weir_world *world = weir_edit_view(plane->server.edit);
+    uint32_t parent = queue_of(name)->parent;
+    struct weir_str is = parent == WEIR_NONE
+                             ? WEIR_STR("")
+                             : weir_world_string(world, weir_world_queue(world, parent)->name);
+
+    assert_true(weir_str_eq_c(is, want));
 }
 
 static void tick(void)
@@ -481,6 +549,251 @@ static void signals_every_member_there_is(void **state)
     }
 }
 
+/* The others of the same tick are answered as if nobody had asked for nonsense. */
+static void refuses_an_apply_without_a_trace(void **state)
+{
+    static const char *const bad[] = {QUEUE("fresh", ""),
+                                      WORKLOAD(",\"queue\":\"fresh\",\"gpus\":99"), NULL};
+
+    (void)state;
+    assert_int_equal(submit(""), 0);
+    assert_int_equal(apply(bad, false), WEIR_E_IMPOSSIBLE);
+    assert_int_equal(plane->server.failed, 0);
+    assert_int_equal(submit(""), 0);
+    tick();
+    assert_int_equal(plane->n_answers, 2);
+    assert_int_equal(plane->answer, 0);
+    assert_null(queue_of("fresh"));
+    assert_int_equal(plane->server.n_failed_ticks, 0);
+}
+
+/* So is what is beyond the sums that weir keeps. */
+static void refuses_what_it_cannot_count(void **state)
+{
+    static const char *const both[] = {QUEUE("fresh", ""), WORKLOAD(",\"queue\":\"fresh\""),
+                                       WORKLOAD(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"),
+                                       NULL};
+    struct weir_server *server = &plane->server;
+    struct weir_node *node;
+
+    (void)state;
+    node = weir_edit_node(server->edit,
+                          weir_world_first(weir_edit_view(server->edit), WEIR_TABLE_NODES));
+    node->capacity.of[WEIR_RES_MEMORY] = (int64_t)1 << 54;
+    assert_int_equal(submit(",\"gpus\":2,\"memory\":\"16Pi\""), 0);
+    tick();
+    assert_int_equal(submit(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"), 0);
+    assert_int_equal(submit(",\"gpus\":0,\"memory\":\"16Pi\",\"array\":32"), WEIR_E_TOO_LARGE);
+    assert_int_equal(apply(both, false), WEIR_E_TOO_LARGE);
+    assert_null(queue_of("fresh"));
+    assert_int_equal(submit(""), 0);
+    tick();
+    assert_int_equal(plane->n_answers, 3);
+    assert_int_equal(plane->answer, 0);
+    assert_int_equal(server->n_failed_ticks, 0);
+}
+
+static void moves_queues_past_each_other(void **state)
+{
+    static const char *const first[] = {QUEUE("a", ""), QUEUE("b", "\"parent\":\"a\""), NULL};
+    static const char *const swapped[] = {QUEUE("a", "\"parent\":\"b\""), QUEUE("b", ""), NULL};
+    static const char *const refused[] = {QUEUE("a", "\"parent\":\"b\""), QUEUE("b", ""),
+                                          WORKLOAD(",\"gpus\":99"), NULL};
+
+    (void)state;
+    assert_int_equal(apply(first, false), 0);
+    assert_int_equal(apply(swapped, true), 0);
+    assert_int_equal(apply(refused, false), WEIR_E_IMPOSSIBLE);
+    assert_parent("a", "");
+    assert_parent("b", "a");
+    assert_int_equal(apply(swapped, false), 0);
+    tick();
+    assert_parent("a", "b");
+    assert_parent("b", "");
+    assert_int_equal(plane->answer, 0);
+    assert_int_equal(plane->server.n_failed_ticks, 0);
+}
+
+/* Of a model that no catalogue knows, too. */
+static void loads_what_asks_for_a_class_that_has_gone(void **state)
+{
+    static const char *const queue[] = {QUEUE("q", "\"limit\":{\"gpu/Odd-One\":1}"), NULL};
+    static const char *const odd = ",\"queue\":\"q\",\"gpus\":1,\"gpuModel\":\"Odd-One\"";
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    plane->class = "odd-one";
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    assert_int_equal(apply(queue, false), 0);
+    assert_int_equal(submit(odd), 0);
+    tick();
+    plane->class = "h100-sxm";
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    assert_int_equal(first_task()->state, WEIR_TASK_STARTING);
+    assert_int_equal(submit(odd), WEIR_E_IMPOSSIBLE);
+    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 0);
+    tick();
+    assert_int_equal(plane->server.world->tables[WEIR_TABLE_TASKS].n_live, 1);
+    assert_int_equal(first_task()->state, WEIR_TASK_SUCCEEDED);
+}
+
+/* A start that can never be made is an end; any other is tried again. */
+static void fails_what_can_never_be_launched(void **state)
+{
+    static const int for_good[] = {WEIR_E_INVALID, WEIR_E_TOO_LARGE};
+    const struct weir_world *world;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(for_good) / sizeof(for_good[0]); i++) {
+        plane->launch_result = for_good[i];
+        assert_int_equal(submit(""), 0);
+        for (int n = 0; n < 3; n++) {
+            tick();
+            plane->now.mono_ms += 60 * 1000;
+            plane->now.wall_ms += 60 * 1000;
+        }
+        world = plane->server.world;
+        assert_int_equal(weir_world_first(world, WEIR_TABLE_WORKLOADS), WEIR_NONE);
+        assert_int_equal(plane->n_attempts, i + 1);
+    }
+    plane->launch_result = WEIR_E_UNAVAILABLE;
+    assert_int_equal(submit(""), 0);
+    tick();
+    plane->launch_result = 0;
+    for (int n = 0; n < 3; n++) {
+        plane->now.mono_ms += 60 * 1000;
+        plane->now.wall_ms += 60 * 1000;
+        tick();
+    }
+    assert_true(plane->attempts[4].is_launched);
+}
+
+static const char *repeat(const char *before, char c, size_t n, const char *after)
+{
+    char *middle = weir_arena_bytes(&plane->arena, n + 1);
+
+    memset(middle, c, n);
+    middle[n] = '\0';
+    return weir_arena_printf(&plane->arena, "%s%s%s", before, middle, after);
+}
+
+static const char *many_variables(int n)
+{
+    const char *value = repeat("", 'v', 1000, "");
+    struct weir_buf text = WEIR_BUF_INIT(4 << 20);
+    const char *copy;
+
+    for (int i = 0; i < n; i++)
+        weir_buf_printf(&text, "%s\"V%d\":\"%s\"", i > 0 ? "," : "", i, value);
+    copy =
+        weir_arena_printf(&plane->arena, "\"command\":[\"c\"],\"env\":{%s}", weir_buf_cstr(&text));
+    weir_buf_finish(&text);
+    return copy;
+}
+
+static void refuses_what_can_never_start(void **state)
+{
+    const struct {
+        const char *spec;
+        const char *field; /* NULL: it is taken */
+    } rows[] = {
+        {"\"command\":[\"\"]", "spec.command[0]"},
+        {"\"command\":[\"c\",\"\"]", NULL},
+        {"\"command\":[\"c\",\"a\\u0000b\"]", "spec.command[1]"},
+        {repeat("\"command\":[\"c\",\"", 'a', 131071, "\"]"), NULL},
+        {repeat("\"command\":[\"c\",\"", 'a', 131072, "\"]"), "spec.command[1]"},
+        {"\"command\":[\"c\"],\"env\":{\"A\":\"a\\u0000b\"}", "spec.env.A"},
+        {"\"command\":[\"c\"],\"env\":{\"WEIR_TOKEN\":\"t\"}", "spec.env.WEIR_TOKEN"},
+        {repeat("\"command\":[\"c\"],\"env\":{\"A\":\"", 'a', 131069, "\"}"), NULL},
+        {repeat("\"command\":[\"c\"],\"env\":{\"A\":\"", 'a', 131070, "\"}"), "spec.env.A"},
+        {many_variables(1700), NULL},
+        {many_variables(1900), "spec.env"},
+        {"\"command\":[\"c\"],\"cwd\":\"tmp\"", "spec.cwd"},
+        {"\"command\":[\"c\"],\"cwd\":\"/tmp\\u0000/nowhere\"", "spec.cwd"},
+        {repeat("\"command\":[\"c\"],\"cwd\":\"/", 'a', 3999, "\""), NULL},
+        {repeat("\"command\":[\"c\"],\"cwd\":\"/", 'a', 4000, "\""), "spec.cwd"},
+        {repeat("\"command\":[\"c\"],\"cwd\":\"/\xc3\xa4", 'a', 3998, "\""), "spec.cwd"},
+        {"\"command\":[\"c\"],\"outputMax\":4095", "spec.outputMax"},
+        {"\"command\":[\"c\"],\"outputMax\":4096", NULL},
+        {"\"command\":[\"c\"],\"timeLimit\":\"0s\"", "spec.timeLimit"},
+        {"\"command\":[\"c\"],\"timeLimit\":0", "spec.timeLimit"},
+        {"\"command\":[\"c\"],\"timeLimit\":\"1ms\"", NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct weir_err err = WEIR_ERR_INIT;
+        int r = submit_as(&admin, rows[i].spec, &err);
+
+        if (r != (rows[i].field == NULL ? 0 : WEIR_E_INVALID))
+            fail_msg("row %zu: %d %s", i, r, err.text);
+        if (rows[i].field != NULL)
+            assert_string_equal(err.field, rows[i].field);
+    }
+}
+
+static size_t n_env(const char *start)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plane->n_env; i++)
+        n += strncmp(plane->env[i], start, strlen(start)) == 0;
+    return n;
+}
+
+/* A job may be submitted from within another. */
+static void leaves_out_what_another_job_was_told(void **state)
+{
+    static const char *const stale[] = {
+        "WEIR_JOB_ID",      "WEIR_JOB_NAME",     "WEIR_QUEUE",           "WEIR_NODE",
+        "WEIR_JOB_ATTEMPT", "WEIR_ARRAY_INDEX",  "WEIR_ARRAY_SIZE",      "WEIR_ATTEMPT",
+        "WEIR_MEMBERS",     "WEIR_MEMBER_INDEX", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
+    };
+    static const char *const unset[] = {"WEIR_ARRAY_INDEX=", "WEIR_ARRAY_SIZE=", "WEIR_MEMBERS=",
+                                        "WEIR_MEMBER_INDEX="};
+    struct weir_buf spec = WEIR_BUF_INIT(4096);
+
+    (void)state;
+    weir_buf_puts(&spec, ",\"env\":{\"WEIR_DATA\":\"/d\",\"CUDA_CACHE_PATH\":\"/c\"");
+    for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++)
+        weir_buf_printf(&spec, ",\"%s\":\"stale\"", stale[i]);
+    weir_buf_puts(&spec, "}");
+    assert_int_equal(submit(weir_buf_cstr(&spec)), 0);
+    tick();
+    assert_true(plane->attempts[1].is_launched);
+    assert_int_equal(n_env("WEIR_DATA=/d"), 1);
+    assert_int_equal(n_env("CUDA_CACHE_PATH=/c"), 1);
+    assert_int_equal(n_env("CUDA_VISIBLE_DEVICES=GPU-"), 1);
+    assert_int_equal(n_env("WEIR_JOB_ID=1"), 1);
+    for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++)
+        assert_int_equal(n_env(unset[i]), 0);
+    for (size_t i = 0; i < plane->n_env; i++)
+        assert_null(strstr(plane->env[i], "=stale"));
+    weir_buf_finish(&spec);
+}
+
+/* All tokens of a weir that is not root have its uid. */
+static void lets_nobody_touch_what_another_name_submitted(void **state)
+{
+    static const struct weir_actor ana = {{"ana", 3}, 0, 0, WEIR_ROLE_SUBMIT};
+    static const struct weir_actor bob = {{"bob", 3}, 0, 0, WEIR_ROLE_SUBMIT};
+    static const struct weir_actor other_ana = {{"ana", 3}, 1, 1, WEIR_ROLE_SUBMIT};
+    struct weir_done done = {on_done, NULL};
+    struct weir_err err = WEIR_ERR_INIT;
+    struct weir_service *service = &plane->service;
+    void *ctx = &plane->server;
+
+    (void)state;
+    assert_int_equal(submit_as(&ana, "\"command\":[\"c\"]", &err), 0);
+    tick();
+    assert_int_equal(service->cancel(ctx, &bob, 1, done, &err), WEIR_E_DENIED);
+    assert_int_equal(service->signal(ctx, &bob, 1, 10, &err), WEIR_E_DENIED);
+    assert_int_equal(service->cancel(ctx, &other_ana, 1, done, &err), WEIR_E_DENIED);
+    assert_int_equal(service->signal(ctx, &ana, 1, 10, &err), 0);
+    assert_int_equal(service->signal(ctx, &admin, 1, 10, &err), 0);
+    assert_int_equal(service->cancel(ctx, &ana, 1, done, &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -495,6 +808,15 @@ int main(void)
         cmocka_unit_test_setup_teardown(takes_processes_off_devices_after_a_reload, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(signals_every_member_there_is, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_an_apply_without_a_trace, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_what_it_cannot_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(moves_queues_past_each_other, setup, teardown),
+        cmocka_unit_test_setup_teardown(loads_what_asks_for_a_class_that_has_gone, setup, teardown),
+        cmocka_unit_test_setup_teardown(fails_what_can_never_be_launched, setup, teardown),
+        cmocka_unit_test_setup_teardown(refuses_what_can_never_start, setup, teardown),
+        cmocka_unit_test_setup_teardown(leaves_out_what_another_job_was_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(lets_nobody_touch_what_another_name_submitted, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -355,6 +355,16 @@ static void finds_the_nearest_name(void **state)
                      0);
 }
 
+static void formats_into_a_room(void **state)
+{
+    char room[6];
+
+    (void)state;
+    assert_ptr_equal(weir_str_format(room, sizeof(room), "%d%s", 12, "ab"), room);
+    assert_string_equal(room, "12ab");
+    assert_string_equal(weir_str_format(room, sizeof(room), "%s", "too long"), "too l");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -372,6 +382,7 @@ int main(void)
         cmocka_unit_test(duplicates),
         cmocka_unit_test(distance_agrees_with_its_definition),
         cmocka_unit_test(distance_has_its_edges),
+        cmocka_unit_test(formats_into_a_room),
         cmocka_unit_test(finds_the_nearest_name),
     };
 

@@ -68,15 +68,15 @@ static void options_become_fields(void **state)
         WORDS("-n", "n", "-g", "0.5", "--gpu-model", "H100", "--gpu-memory", "20Gi", "--cpu",
               "500m", "--memory", "1Gi", "-Q", "q", "-p", "-7", "-t", "90", "--class", "dev",
               "--isolation", "memory", "--grace", "1m", "--checkpoint-signal", "USR1", "--backoff",
-              "2s", "--output-max", "1Mi", "--sim-profile", "s", "--members", "4", "--min-members",
-              "2", "-r", "3", "--preemptible", "--cwd", "/x", "c"),
+              "2s", "--output-max", "1Mi", "--members", "4", "--min-members", "2", "-r", "3",
+              "--preemptible", "--cwd", "/x", "c"),
         "{\"apiVersion\":\"weir.dev/"
         "v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"n\"},\"spec\":{\"command\":[\"c\"],"
         "\"queue\":\"q\",\"class\":\"dev\",\"gpus\":\"0.5\",\"gpuModel\":\"H100\",\"gpuMemory\":"
         "\"20Gi\",\"cpu\":\"500m\","
         "\"memory\":\"1Gi\",\"isolation\":\"memory\",\"timeLimit\":\"90\",\"grace\":\"1m\","
         "\"checkpointSignal\":\"USR1\","
-        "\"backoff\":\"2s\",\"outputMax\":\"1Mi\",\"simProfile\":\"s\",\"priority\":-7,\"members\":"
+        "\"backoff\":\"2s\",\"outputMax\":\"1Mi\",\"priority\":-7,\"members\":"
         "4,\"minMembers\":2,"
         "\"retries\":3,\"preemptible\":true,\"umask\":18,\"cwd\":\"/x\"}}");
     assert_body(WORDS("--array=2", "--retry-on", "7,1-3,2", "c"),

@@ -67,6 +67,8 @@ struct queue_spec {
     int guaranteed_gpus;
     int limit_gpus; /* 0: none; -1: zero */
     int guaranteed_cpus;
+    int guaranteed_gib;
+    int guaranteed_h100;
     int priority;
     int weight; /* 1 */
     bool fixed; /* what it runs is never taken back */
@@ -283,6 +285,9 @@ static inline void add_queue(struct bench *b, struct queue_spec spec)
         queue.limit.of[r] = INT64_MAX;
     queue.guaranteed.of[WEIR_RES_GPU] = spec.guaranteed_gpus * 1000;
     queue.guaranteed.of[WEIR_RES_CPU] = spec.guaranteed_cpus * 1000;
+    queue.guaranteed.of[WEIR_RES_MEMORY] = (int64_t)spec.guaranteed_gib << GIB_BITS;
+    if (spec.guaranteed_h100 > 0)
+        queue.guaranteed.of[class_of(b, "h100")] = spec.guaranteed_h100 * 1000;
     if (spec.limit_gpus != 0)
         queue.limit.of[WEIR_RES_GPU] = spec.limit_gpus > 0 ? spec.limit_gpus * 1000 : 0;
     must(weir_edit_add_queue(b->edit, &key, &queue, &index));

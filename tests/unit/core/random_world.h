@@ -74,6 +74,8 @@ static inline void random_queues(struct random_world *w)
             .parent = parent > 0 && !one_in(rng, 3) ? w->queue_names[pick(rng, parent)] : NULL,
             .guaranteed_gpus = one_in(rng, 2) ? pick(rng, 6) : 0,
             .guaranteed_cpus = one_in(rng, 4) ? pick(rng, 6) : 0,
+            .guaranteed_gib = one_in(rng, 4) ? pick(rng, 40) : 0,
+            .guaranteed_h100 = one_in(rng, 4) ? pick(rng, 4) : 0,
             .limit_gpus = one_in(rng, 4) ? 1 + pick(rng, 8) : 0,
             .priority = pick(rng, 2),
             .weight = 1 + pick(rng, 3),

@@ -1,92 +1,16 @@
-/* What holds of every decision, tried on random worlds. WEIR_SEED=n tries others. */
-#include "random_world.h"
+/* What holds of every decision, tried on random worlds. WEIR_SEED=n tries others, WEIR_FULL=1 more.
+ */
+#include "plan_text.h"
 
 #include "core/admit.h"
 
-enum { WORLDS = 150, ROUNDS = 30 };
+enum { WORLDS = 150, RESTS = 1500, MORE = 20, ROUNDS = 30 };
 
-/* ---- the plan in words, by names ---- */
-
-static const char *job_name(const struct bench *b, const struct random_world *w, uint32_t row)
+static uint64_t how_many(uint64_t n)
 {
-    const struct weir_key *key = &weir_world_workload(b->world, row)->row.key;
+    const char *full = getenv("WEIR_FULL");
 
-    for (int i = 0; i < w->n_jobs; i++) {
-        struct weir_key each = key_of("job", w->jobs[i].name);
-
-        if (weir_key_eq(key, &each))
-            return w->jobs[i].name;
-    }
-    return "?";
-}
-
-static void put_reason(const struct bench *b, const struct random_world *w, uint32_t at,
-                       struct weir_buf *out)
-{
-    while (at != WEIR_NONE) {
-        const struct weir_reason *r = &b->plan.reasons[at];
-
-        weir_buf_printf(out, " (%s %s %u %lld/%lld",
-                        weir_level_name((enum weir_reason_level)r->level),
-                        weir_reason_name((enum weir_reason_code)r->code), r->count,
-                        (long long)r->have, (long long)r->need);
-        for (uint32_t h = 0; h < r->n_holders; h++)
-            weir_buf_printf(out, " %s",
-                            job_name(b, w, b->plan.holders[r->first_holder + h].workload));
-        put_reason(b, w, r->first_child, out);
-        weir_buf_puts(out, ")");
-        at = r->next;
-    }
-}
-
-static void put_action(const struct bench *b, const struct random_world *w,
-                       const struct weir_action *a, struct weir_buf *out)
-{
-    const struct weir_task *task = weir_world_task(b->world, a->task);
-
-    weir_buf_printf(out, "%s %s %s/%u", weir_action_name((enum weir_action_kind)a->kind),
-                    weir_cause_name((enum weir_cause)a->cause), job_name(b, w, a->workload),
-                    task->member);
-    if (a->kind == WEIR_ACTION_START) {
-        weir_buf_puts(out, " on ");
-        weir_buf_str(out, weir_world_string(b->world, weir_world_node(b->world, a->node)->name));
-    }
-    for (uint32_t i = 0; i < a->n_grants; i++)
-        weir_buf_printf(
-            out, " %u",
-            weir_world_device(b->world, b->plan.grants[a->first_grant + i].device)->index);
-    if (a->for_whom != WEIR_NONE)
-        weir_buf_printf(out, " for %s", job_name(b, w, a->for_whom));
-    weir_buf_putc(out, '\n');
-}
-
-static void put_plan(const struct bench *b, const struct random_world *w, struct weir_buf *out)
-{
-    for (uint32_t i = 0; i < b->plan.n_actions; i++)
-        put_action(b, w, &b->plan.actions[i], out);
-    for (uint32_t i = 0; i < b->plan.n_verdicts; i++) {
-        const struct weir_verdict *v = &b->plan.verdicts[i];
-
-        weir_buf_printf(out, "%u %s:", v->position, job_name(b, w, v->workload));
-        put_reason(b, w, v->reason, out);
-        weir_buf_printf(out, " unblock %u %lld", v->unblock, (long long)v->unblock_amount);
-        if (v->unblock == WEIR_UNBLOCK_WAIT_FOR)
-            weir_buf_printf(out, " %s", job_name(b, w, v->unblock_subject));
-        weir_buf_putc(out, '\n');
-    }
-    assert_int_equal(weir_buf_check(out, "plan", NULL), 0);
-}
-
-static const struct random_world *current; /* for messages */
-
-static const char *plan_text(const struct bench *b)
-{
-    static struct weir_buf text;
-
-    weir_buf_finish(&text);
-    weir_buf_init(&text, 1 << 26);
-    put_plan(b, current, &text);
-    return weir_buf_cstr(&text);
+    return full != NULL && strcmp(full, "1") == 0 ? n * MORE : n;
 }
 
 /* ---- invariants of the world after each step ---- */
@@ -274,7 +198,7 @@ static void holds_in_every_world(void **state)
     uint64_t seed = test_seed(1);
 
     (void)state;
-    for (uint64_t i = 0; i < WORLDS; i++) {
+    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
         struct random_world w;
         struct bench b;
 
@@ -296,12 +220,98 @@ static void holds_in_every_world(void **state)
     }
 }
 
+/* For whom others were asked to leave, starts when they have left, if nothing else happens. */
+static void check_starts(const struct bench *b, const bool owed[JOBS_MAX])
+{
+    bool starts[JOBS_MAX] = {false};
+
+    for (uint32_t i = 0; i < b->plan.n_actions; i++)
+        if (b->plan.actions[i].kind == WEIR_ACTION_START)
+            starts[b->plan.actions[i].workload] = true;
+    for (uint32_t i = 0; i < JOBS_MAX; i++)
+        if (owed[i] && !starts[i])
+            fail_msg("others left for %s, and it does not start:\n%s", job_name(b, current, i),
+                     plan_text(b));
+}
+
+static void note_owed(const struct bench *b, bool owed[JOBS_MAX])
+{
+    memset(owed, 0, JOBS_MAX * sizeof(owed[0]));
+    for (uint32_t i = 0; i < b->plan.n_actions; i++)
+        if (b->plan.actions[i].for_whom != WEIR_NONE)
+            owed[b->plan.actions[i].for_whom] = true;
+}
+
+/* What is asked to leave leaves at once, or (`slowly`) one now, one then. Returns how many leave.
+ */
+static uint32_t let_leave(struct bench *b, struct weir_rng *rng, bool slowly)
+{
+    const struct weir_world *view = weir_edit_view(b->edit);
+    uint32_t n = 0;
+
+    if (!slowly)
+        return end_stopping(b);
+    for (uint32_t at = weir_world_first(view, WEIR_TABLE_TASKS); at != WEIR_NONE;
+         at = weir_world_after(view, WEIR_TABLE_TASKS, at)) {
+        if (weir_world_task(view, at)->state != WEIR_TASK_STOPPING)
+            continue;
+        n++;
+        if (one_in(rng, 3))
+            weir_edit_task(b->edit, at)->ended = WEIR_END_STOPPED;
+    }
+    return n;
+}
+
+static uint64_t come_to_rest(struct bench *b, struct weir_rng *rng, bool slowly)
+{
+    bool owed[JOBS_MAX] = {false};
+
+    for (uint64_t round = 1; round < 1000; round++) {
+        tick(b);
+        if (!slowly)
+            check_starts(b, owed);
+        note_owed(b, owed);
+        if (b->plan.n_actions + run_started(b) + let_leave(b, rng, slowly) == 0)
+            return round;
+        b->now.wall_ms++;
+        b->now.mono_ms++;
+    }
+    fail_msg("the world does not come to rest:\n%s", plan_text(b));
+    return 0;
+}
+
+/* No arrivals, no ends but of what is asked to leave: however a world begins, it comes to rest. */
+static void no_one_takes_turns(void **state)
+{
+    uint64_t seed = test_seed(100000);
+    uint64_t n_decisions = 0;
+
+    (void)state;
+    for (uint64_t i = 0; i < how_many(RESTS); i++) {
+        struct random_world w;
+        struct bench b;
+
+        random_world(&w, seed + i);
+        current = &w;
+        build(&b, &w, 0);
+        n_decisions += come_to_rest(&b, &w.rng, i % 2 == 1);
+        /* Shaken once: jobs end, and others become more urgent. */
+        event(&b, &w);
+        for (int j = 0; j < w.n_jobs; j++)
+            if (one_in(&w.rng, 3))
+                weir_edit_workload(b.edit, job_at(&b, w.jobs[j].name))->priority = pick(&w.rng, 6);
+        n_decisions += come_to_rest(&b, &w.rng, i % 2 == 1);
+        bench_finish(&b);
+    }
+    print_message("# %llu decisions\n", (unsigned long long)n_decisions);
+}
+
 static void same_world_same_plan(void **state)
 {
     uint64_t seed = test_seed(1);
 
     (void)state;
-    for (uint64_t i = 0; i < WORLDS; i++) {
+    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
         struct random_world w;
         struct bench b;
         struct bench other;
@@ -463,7 +473,7 @@ static void what_would_unblock_does(void **state)
     int n_tried = 0;
 
     (void)state;
-    for (uint64_t i = 0; i < WORLDS; i++) {
+    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
         struct random_world w;
 
         random_world(&w, seed + i);
@@ -481,7 +491,7 @@ static void what_would_unblock_does(void **state)
             bench_finish(&b);
         }
     }
-    print_message("%d waiting jobs tried\n", n_tried);
+    print_message("# %d waiting jobs tried\n", n_tried);
     assert_true(n_tried > 100);
 }
 
@@ -511,7 +521,7 @@ static void admits_what_can_start(void **state)
     int n_admitted = 0;
 
     (void)state;
-    for (uint64_t i = 0; i < WORLDS; i++) {
+    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
         struct random_world w;
 
         random_world(&w, seed + i);
@@ -540,16 +550,15 @@ static void admits_what_can_start(void **state)
             bench_finish(&b);
         }
     }
-    print_message("%d admitted, %d refused\n", n_admitted, n_refused);
+    print_message("# %d admitted, %d refused\n", n_admitted, n_refused);
     assert_true(n_admitted > 100 && n_refused > 100);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_in_every_world),
-        cmocka_unit_test(same_world_same_plan),
-        cmocka_unit_test(what_would_unblock_does),
+        cmocka_unit_test(holds_in_every_world),  cmocka_unit_test(no_one_takes_turns),
+        cmocka_unit_test(same_world_same_plan),  cmocka_unit_test(what_would_unblock_does),
         cmocka_unit_test(admits_what_can_start),
     };
 

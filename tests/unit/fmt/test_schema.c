@@ -214,8 +214,7 @@ static void full_documents_fit(void **state)
                 "  retryOn: [1, 137]\n"
                 "  backoff: 01:30:00\n"
                 "  outputMax: 64Mi\n"
-                "  preemptible: true\n"
-                "  simProfile: steady\n");
+                "  preemptible: true\n");
 }
 
 #define HEAD "{apiVersion: weir.dev/v1, kind: Workload, metadata: {name: a}, spec:\n"

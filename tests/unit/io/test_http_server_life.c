@@ -89,6 +89,77 @@ static void new_connections_wait_where_none_is_idle(void **state)
         close(fds[i]);
 }
 
+/* Silent, in the middle of its first head, or of a later one. */
+static void who_owes_a_head_gives_way(void **state)
+{
+    static const char *const owed[] = {NULL, "G", GET("/") "G"};
+    struct weir_http_request *busy;
+    int fds[2];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(owed) / sizeof(owed[0]); i++) {
+        stop(NULL);
+        start_with(&(struct weir_http_server_config){.max_connections = 2});
+        fds[0] = dial(&fx);
+        assert_true(say(&fx, fds[0], GET("/untold")));
+        turn_for(&fx, 3);
+        busy = seen.kept;
+        fds[1] = dial(&fx);
+        assert_true(owed[i] == NULL || say(&fx, fds[1], owed[i]));
+        turn_for(&fx, 3);
+        for (int n = 0; n < 3; n++) {
+            int late = dial(&fx);
+
+            weir_buf_reset(&heard);
+            assert_true(say(&fx, late, LAST("/")));
+            assert_true(hear(&fx, late, &heard, "hello"));
+            close(late);
+        }
+        weir_buf_reset(&heard);
+        assert_true(hear(&fx, fds[1], &heard, NULL));
+        reply_text(busy, 200, "still there");
+        assert_true(hear(&fx, fds[0], &heard, "still there"));
+        close(fds[0]);
+        close(fds[1]);
+    }
+}
+
+static void tcp_leaves_room_for_the_unix_socket(void **state)
+{
+    struct weir_http_request *busy[3];
+    int tcp[4];
+    int local;
+
+    (void)state;
+    stop(NULL);
+    start_with(&(struct weir_http_server_config){.max_connections = 4});
+    for (int i = 0; i < 4; i++) {
+        tcp[i] = dial_tcp(&fx);
+        assert_true(say(&fx, tcp[i], i < 3 ? GET("/untold") : LAST("/")));
+        turn_for(&fx, 3);
+        if (i < 3)
+            busy[i] = seen.kept;
+    }
+    assert_int_equal(stats().n_open, 3);
+    for (int i = 0; i < 3; i++) {
+        local = dial(&fx);
+        weir_buf_reset(&heard);
+        assert_true(say(&fx, local, LAST("/")));
+        assert_true(hear(&fx, local, &heard, "hello"));
+        close(local);
+    }
+    assert_int_equal(seen.n_requests, 6);
+    for (int i = 0; i < 3; i++) {
+        reply_text(busy[i], 200, "late");
+        weir_buf_reset(&heard);
+        assert_true(hear(&fx, tcp[i], &heard, "late"));
+    }
+    weir_buf_reset(&heard);
+    assert_true(hear(&fx, tcp[3], &heard, "hello"));
+    for (int i = 0; i < 4; i++)
+        close(tcp[i]);
+}
+
 static void times_run_out(void **state)
 {
     static const struct weir_http_server_config config = {.header_timeout_ms = 100,
@@ -321,6 +392,8 @@ int main(void)
         TEST(serves_many_connections_at_once),
         TEST(closes_idle_connections_for_new_ones),
         TEST(new_connections_wait_where_none_is_idle),
+        TEST(who_owes_a_head_gives_way),
+        TEST(tcp_leaves_room_for_the_unix_socket),
         TEST(times_run_out),
         TEST(peers_that_never_read_are_given_up),
         TEST(slow_bodies_are_given_up),

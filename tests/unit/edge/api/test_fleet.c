@@ -112,6 +112,31 @@ static void test_gpus(void **state)
     post("POST", "/v1/gpus/GPU-0/uncordon", 202, "phase gpu GPU-0 ready");
 }
 
+/* As much of a key as is unique, from eight characters on. */
+static void test_gpu_by_prefix(void **state)
+{
+    static const char *const keys[] = {"GPU-8f1c22", "GPU-8f1c33", "GPU-8f1c"};
+    struct api_answer answer;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(keys); i++)
+        weir_edit_string(f.edit, weir_str(keys[i]), &weir_edit_device(f.edit, f.gpus[i])->uuid);
+    api_tick(&f);
+    assert_get("/v1/gpus/GPU-8f1c", "key", "GPU-8f1c"); /* a whole key is no prefix */
+    assert_get("/v1/gpus/GPU-8f1c2", "key", "GPU-8f1c22");
+    post("POST", "/v1/gpus/GPU-8f1c3/cordon", 202, "phase gpu GPU-8f1c33 cordoned");
+    weir_edit_string(f.edit, WEIR_STR("GPU-other"), &weir_edit_device(f.edit, f.gpus[2])->uuid);
+    api_tick(&f);
+    get("/v1/gpus/GPU-8f1c", 409, &answer);
+    assert_string_equal(api_text(&answer, "error.message"),
+                        "several GPUs begin with 'GPU-8f1c': GPU-8f1c22, GPU-8f1c33");
+    api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-8f1c/cordon", 409, "");
+    get("/v1/gpus/GPU-oth", 404, &answer); /* too short */
+    api_answer_finish(&answer);
+    assert_get("/v1/gpus/GPU-othe", "key", "GPU-other");
+}
+
 static void test_gpu_states(void **state)
 {
     static const struct {
@@ -436,12 +461,10 @@ static void test_openapi_schemas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_queues),          TEST(test_gpus),
-        TEST(test_gpu_states),      TEST(test_nodes),
-        TEST(test_apply),           TEST(test_about),
-        TEST(test_metrics),         TEST(test_snapshot),
-        TEST(test_large_snapshot),  TEST(test_openapi_routes),
-        TEST(test_openapi_schemas),
+        TEST(test_queues),         TEST(test_gpus),           TEST(test_gpu_by_prefix),
+        TEST(test_gpu_states),     TEST(test_nodes),          TEST(test_apply),
+        TEST(test_about),          TEST(test_metrics),        TEST(test_snapshot),
+        TEST(test_large_snapshot), TEST(test_openapi_routes), TEST(test_openapi_schemas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,7 +111,7 @@ static void test_reasons(void **state)
     reason = reason_of(WEIR_LEVEL_QUEUE, WEIR_REASON_BEGIN_TIME);
     assert_reason(&reason, "queue research: closed until 1970-01-03 01:00 UTC");
     reason = reason_of(WEIR_LEVEL_DEVICES, WEIR_REASON_NONE);
-    assert_reason(&reason, "GPUs: 1 of 2 can be had now, a task needs 3");
+    assert_reason(&reason, "GPUs: 1 of 2 can be had now, 3 needed");
     reason = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_RESOURCES);
     reason.resource = WEIR_RES_GPU;
     reason.subject_kind = WEIR_SUBJECT_NODE;
@@ -124,9 +124,9 @@ static void test_reasons(void **state)
     assert_reason(&reason, "workload: not before 1970-01-03 01:00 UTC");
     reason = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_MEMORY);
     reason.count = 1;
-    assert_reason(&reason, "nodes: 1 of 2 has too little free memory");
+    assert_reason(&reason, "nodes: 1 of 2 nodes has too little free memory");
     reason.count = 2;
-    assert_reason(&reason, "nodes: 2 of 2 have too little free memory");
+    assert_reason(&reason, "nodes: 2 of 2 nodes have too little free memory");
     reason = reason_of(WEIR_LEVEL_DEVICES, WEIR_REASON_DEVICE_FOREIGN);
     for (size_t i = 0; i < COUNT_OF(holders); i++)
         holders[i] = (struct weir_holder){api_row(&f, 1), 0, 1000, INT64_MAX};
@@ -134,8 +134,10 @@ static void test_reasons(void **state)
     f.plan.holders = holders;
     f.plan.n_holders = COUNT_OF(holders);
     reason.n_holders = COUNT_OF(holders);
-    assert_reason(&reason, "GPUs: 2 of 3 are in use by processes weir did not start; held by "
-                           "workload 1 (until about 01:00 UTC), 1, 1 and 2 more");
+    assert_reason(&reason,
+                  "GPUs: 2 of 3 GPUs are in use by processes weir did not start; held by its own "
+                  "other members (until about 01:00 UTC), its own other members, its own "
+                  "other members and 2 more");
 }
 
 static void test_ends(void **state)
@@ -272,13 +274,64 @@ static void test_unblock(void **state)
                         "what it needs comes free with the end of queue/research and 1 more");
 }
 
+/* All that must end are named, and the job's own tasks as such. */
+static void test_unblock_by_ends(void **state)
+{
+    static struct weir_holder holders[3];
+    static struct weir_reason reasons[1];
+    struct weir_verdict verdict = {.unblock = WEIR_UNBLOCK_WAIT_FOR,
+                                   .unblock_subject_kind = WEIR_SUBJECT_WORKLOAD};
+    struct weir_words words;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        api_add(&f, "w", "research", 1, i == 0);
+    api_tick(&f);
+    for (uint64_t i = 0; i < 3; i++)
+        holders[i] = (struct weir_holder){api_row(&f, i + 1), 0, 1000, INT64_MAX};
+    reasons[0] = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_RESOURCES);
+    reasons[0].resource = WEIR_RES_GPU;
+    reasons[0].n_holders = 3;
+    reasons[0].have = 1000;
+    reasons[0].need = 4000;
+    f.plan.reasons = reasons;
+    f.plan.n_reasons = 1;
+    f.plan.holders = holders;
+    f.plan.n_holders = 3;
+    words = words_of(1);
+    verdict.unblock_subject = api_row(&f, 1);
+    verdict.unblock_n_more = 2;
+    weir_buf_reset(&text);
+    weir_words_unblock(&words, &verdict, &text);
+    assert_string_equal(weir_buf_cstr(&text), "what it needs comes free with the end of its own "
+                                              "other elements, workload/2 and workload/3");
+    verdict.unblock_n_more = 1;
+    weir_buf_reset(&text);
+    weir_words_unblock(&words, &verdict, &text);
+    assert_string_equal(weir_buf_cstr(&text),
+                        "what it needs comes free with the end of its own other elements and 1 "
+                        "more");
+    verdict.unblock_n_more = 0;
+    weir_buf_reset(&text);
+    weir_words_unblock(&words, &verdict, &text);
+    assert_string_equal(weir_buf_cstr(&text),
+                        "what it needs comes free with the end of its own other elements");
+    weir_buf_reset(&text);
+    weir_words_time(86400000 + 599000, 86400000, &text);
+    assert_string_equal(weir_buf_cstr(&text), "00:09:59 UTC");
+    weir_buf_reset(&text);
+    weir_words_time(86400000 + 600000, 86400000, &text);
+    assert_string_equal(weir_buf_cstr(&text), "00:10 UTC");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_all_reasons), TEST(test_reasons),  TEST(test_ends),
-        TEST(test_amounts),     TEST(test_subjects), TEST(test_unblock),
+        TEST(test_all_reasons),     TEST(test_reasons),  TEST(test_ends),
+        TEST(test_amounts),         TEST(test_subjects), TEST(test_unblock),
+        TEST(test_unblock_by_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

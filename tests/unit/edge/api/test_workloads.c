@@ -373,6 +373,8 @@ static void test_cancel_and_signal(void **state)
     api_ask(&f, "POST", "/v1/workloads/train/cancel", NULL, NULL, &answer);
     assert_int_equal(answer.status, 202);
     assert_string_equal(f.asked, "cancel 1");
+    assert_string_equal(api_text(&answer, "id"), "1");
+    assert_string_equal(api_text(&answer, "was"), "queued");
     api_answer_finish(&answer);
     api_ask(&f, "POST", "/v1/workloads/nobody/cancel", NULL, NULL, &answer);
     assert_int_equal(answer.status, 404);
@@ -469,9 +471,10 @@ static void test_explain_waiting(void **state)
     assert_string_equal(api_text(&answer, "text[1]"),
                         "queue research: ok (1 GPU held, limit 2 GPUs)");
     assert_string_equal(api_text(&answer, "text[2]"), "nodes: not enough free GPUs anywhere");
-    assert_string_equal(api_text(&answer, "text[3]"),
-                        "GPUs: 1 of 3 is held by other workloads; held by workload 1 (until about "
-                        "1970-01-01 14:24 UTC)");
+    assert_string_equal(
+        api_text(&answer, "text[3]"),
+        "GPUs: 1 of 3 GPUs is held by other workloads; held by workload 1 (until about "
+        "1970-01-01 14:24 UTC)");
     assert_string_equal(api_text(&answer, "text[4]"),
                         "what it needs comes free with the end of workload/1");
     assert_string_equal(api_text(&answer, "text[5]"),
@@ -526,9 +529,11 @@ static void test_explain_others(void **state)
     api_add(&f, "fresh", "default", 1, false);
     api_start(&f, running, 0, 0);
     api_run(&f, running, 0);
+    weir_edit_workload(f.edit, api_row(&f, running))->runtime.limit_ms = 3600000;
     api_tick(&f);
     get("/v1/workloads/train/explain", 200, &answer);
-    assert_non_null(strstr(api_text(&answer, "text[0]"), "running on node alpha, for "));
+    assert_non_null(strstr(api_text(&answer, "text[0]"), "running on node alpha with 1 GPU, for "));
+    assert_non_null(strstr(api_text(&answer, "text[0]"), ", time limit 1h00m, until "));
     assert_string_equal(api_text(&answer, "expected_start"), "null");
     api_answer_finish(&answer);
     get("/v1/workloads/fresh/explain", 200, &answer);
@@ -542,6 +547,7 @@ static void test_explain_others(void **state)
     get("/v1/workloads/train/explain", 200, &answer);
     assert_string_equal(api_text(&answer, "text[0]"),
                         "failed: exit 9, at 1970-01-01 00:50 UTC, after 16m40s");
+    assert_string_equal(api_text(&answer, "text[1]"), "");
     api_answer_finish(&answer);
 }
 

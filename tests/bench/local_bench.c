@@ -1,6 +1,6 @@
 /* 2,000 times /bin/true, 8 at a time: through launcher and shims, beside plain posix_spawn.
  *
- *     bench-local [JOBS] [AT_ONCE] [DIR]
+ *     local-bench [JOBS] [AT_ONCE] [DIR]
  *
  * CPU is that of a cgroup v2 made for the run (root), else of the whole machine. */
 #include "base/clock.h"

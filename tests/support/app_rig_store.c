@@ -1,0 +1,160 @@
+#include "app_rig_store.h"
+
+static bool fails(struct app_rig *rig, struct weir_err *err)
+{
+    if (!rig->is_broken && rig->n_writes++ != rig->fail_at)
+        return false;
+    rig->real.rollback(rig->real.ctx); /* as the contract says */
+    weir_error(err, WEIR_E_NO_SPACE, "the disk is full");
+    return true;
+}
+
+#define WRITE(name, parameters, ...)                                                               \
+    static int store_##name parameters                                                             \
+    {                                                                                              \
+        struct app_rig *rig = ctx;                                                                 \
+                                                                                                   \
+        return fails(rig, err) ? WEIR_E_NO_SPACE : rig->real.name(rig->real.ctx, __VA_ARGS__);     \
+    }
+
+static int store_begin(void *ctx, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return fails(rig, err) ? WEIR_E_NO_SPACE : rig->real.begin(rig->real.ctx, err);
+}
+
+static int store_sync(void *ctx, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.sync(rig->real.ctx, err);
+}
+
+static int store_mark(void *ctx, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return fails(rig, err) ? WEIR_E_NO_SPACE : rig->real.mark(rig->real.ctx, err);
+}
+
+static int store_undo(void *ctx, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return fails(rig, err) ? WEIR_E_NO_SPACE : rig->real.undo(rig->real.ctx, err);
+}
+
+static void store_rollback(void *ctx)
+{
+    struct app_rig *rig = ctx;
+
+    rig->real.rollback(rig->real.ctx);
+}
+
+WRITE(commit, (void *ctx, bool durable, struct weir_err *err), durable, err)
+WRITE(next_number, (void *ctx, uint64_t *ret, struct weir_err *err), ret, err)
+WRITE(put_queue, (void *ctx, const struct weir_queue_record *q, struct weir_err *err), q, err)
+WRITE(delete_queue, (void *ctx, struct weir_str name, struct weir_err *err), name, err)
+WRITE(add_workload, (void *ctx, const struct weir_workload_record *w, struct weir_err *err), w, err)
+WRITE(update_workload, (void *ctx, const struct weir_workload_record *w, struct weir_err *err), w,
+      err)
+WRITE(put_task, (void *ctx, const struct weir_task_record *t, struct weir_err *err), t, err)
+WRITE(put_cordon, (void *ctx, const struct weir_cordon_record *c, struct weir_err *err), c, err)
+WRITE(append_event, (void *ctx, const struct weir_event_record *e, struct weir_err *err), e, err)
+WRITE(put_request,
+      (void *ctx, struct weir_str owner, struct weir_str key, const uint8_t digest[16],
+       uint64_t number, int64_t wall_ms, struct weir_err *err),
+      owner, key, digest, number, wall_ms, err)
+
+static int store_each_queue(void *ctx,
+                            int (*each)(void *arg, const struct weir_queue_record *queue),
+                            void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    if (rig->is_broken)
+        return weir_error(err, WEIR_E_IO, "the disk is gone");
+    return rig->real.each_queue(rig->real.ctx, each, arg, err);
+}
+
+static int store_each_workload(void *ctx, const struct weir_workload_filter *filter, bool with_spec,
+                               int (*each)(void *arg, const struct weir_workload_record *w),
+                               void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_workload(rig->real.ctx, filter, with_spec, each, arg, err);
+}
+
+static int store_each_task(void *ctx, uint64_t number,
+                           int (*each)(void *arg, const struct weir_task_record *task), void *arg,
+                           struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_task(rig->real.ctx, number, each, arg, err);
+}
+
+static int store_each_cordon(void *ctx,
+                             int (*each)(void *arg, const struct weir_cordon_record *cordon),
+                             void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_cordon(rig->real.ctx, each, arg, err);
+}
+
+static int store_get_workload(void *ctx, uint64_t number,
+                              int (*each)(void *arg, const struct weir_workload_record *w),
+                              void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.get_workload(rig->real.ctx, number, each, arg, err);
+}
+
+static int store_get_request(void *ctx, struct weir_str owner, struct weir_str key,
+                             uint8_t ret_digest[16], uint64_t *ret_number, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.get_request(rig->real.ctx, owner, key, ret_digest, ret_number, err);
+}
+
+static int store_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.last_event(rig->real.ctx, ret_seq, err);
+}
+
+struct weir_store app_rig_wrap_store(struct app_rig *rig)
+{
+    return (struct weir_store){
+        .ctx = rig,
+        .space = rig->real.space,
+        .begin = store_begin,
+        .commit = store_commit,
+        .sync = store_sync,
+        .rollback = store_rollback,
+        .mark = store_mark,
+        .undo = store_undo,
+        .next_number = store_next_number,
+        .put_queue = store_put_queue,
+        .delete_queue = store_delete_queue,
+        .add_workload = store_add_workload,
+        .update_workload = store_update_workload,
+        .put_task = store_put_task,
+        .put_cordon = store_put_cordon,
+        .append_event = store_append_event,
+        .put_request = store_put_request,
+        .each_queue = store_each_queue,
+        .each_workload = store_each_workload,
+        .each_task = store_each_task,
+        .each_cordon = store_each_cordon,
+        .get_workload = store_get_workload,
+        .get_request = store_get_request,
+        .last_event = store_last_event,
+    };
+}

@@ -1,0 +1,441 @@
+/* The store through port/store.h, on a real file: what is written is read back, in order, and what
+ * was taken back was not. */
+#include "model/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "store_rig.h"
+
+static int check_workload(void *arg, const struct weir_workload_record *w)
+{
+    const struct weir_workload_record *like = arg;
+
+    assert_int_equal(w->number, like->number);
+    assert_true(weir_str_eq(w->name, like->name));
+    assert_true(weir_str_eq(w->queue, like->queue));
+    assert_true(weir_str_eq(w->owner, like->owner));
+    assert_true(weir_str_eq(w->spec, like->spec));
+    assert_true(weir_str_eq(w->gpus, like->gpus));
+    assert_true(weir_str_eq(w->node, like->node));
+    assert_int_equal(w->uid, like->uid);
+    assert_int_equal(w->gid, like->gid);
+    assert_int_equal(w->class, like->class);
+    assert_int_equal(w->priority, like->priority);
+    assert_int_equal(w->n_tasks, like->n_tasks);
+    assert_int_equal(w->independent, like->independent);
+    assert_int_equal(w->is_demo, like->is_demo);
+    assert_int_equal(w->state, like->state);
+    assert_int_equal(w->cause, like->cause);
+    assert_int_equal(w->attempt, like->attempt);
+    assert_int_equal(w->exit_status, like->exit_status);
+    assert_int_equal(w->cancelled, like->cancelled);
+    assert_int_equal(w->n_failures, like->n_failures);
+    assert_int_equal(w->submitted_wall_ms, like->submitted_wall_ms);
+    assert_int_equal(w->started_wall_ms, like->started_wall_ms);
+    assert_int_equal(w->ended_wall_ms, like->ended_wall_ms);
+    assert_int_equal(w->not_before_wall_ms, like->not_before_wall_ms);
+    return 0;
+}
+
+static void workloads_are_read_back(void **state)
+{
+    struct fixture f;
+    struct weir_workload_record w = some_workload(1, "first");
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    assert_int_equal(add(&f, "first"), 1);
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.get_workload(f.store.ctx, 1, check_workload, &w, NULL), 0);
+    w.state = WEIR_TASK_FAILED;
+    w.cause = WEIR_CAUSE_EXITED;
+    w.attempt = 2;
+    w.exit_status = -3;
+    w.cancelled = 1;
+    w.n_failures = 4;
+    w.gpus = WEIR_STR("GPU-2,GPU-3");
+    w.node = WEIR_STR("beta");
+    w.started_wall_ms = 1700000000001;
+    w.ended_wall_ms = 1700000000002;
+    w.not_before_wall_ms = 0;
+    begin(&f);
+    assert_int_equal(f.store.update_workload(f.store.ctx, &w, NULL), 0);
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.get_workload(f.store.ctx, 1, check_workload, &w, NULL), 0);
+    assert_int_equal(f.store.get_workload(f.store.ctx, 2, check_workload, &w, NULL),
+                     WEIR_E_NOT_FOUND);
+    close_store(&f);
+}
+
+static int check_task(void *arg, const struct weir_task_record *t)
+{
+    const struct weir_task_record *like = *(const struct weir_task_record **)arg;
+
+    assert_int_equal(t->number, like->number);
+    assert_int_equal(t->member, like->member);
+    assert_int_equal(t->state, like->state);
+    assert_int_equal(t->attempt, like->attempt);
+    assert_int_equal(t->stop_cause, like->stop_cause);
+    assert_int_equal(t->end, like->end);
+    assert_int_equal(t->cause, like->cause);
+    assert_int_equal(t->exit_status, like->exit_status);
+    assert_int_equal(t->n_failures, like->n_failures);
+    assert_true(t->serial == like->serial && t->nonce == like->nonce);
+    assert_int_equal(t->slot, like->slot);
+    assert_true(weir_str_eq(t->node, like->node));
+    assert_true(weir_str_eq(t->grants, like->grants));
+    assert_int_equal(t->started_wall_ms, like->started_wall_ms);
+    assert_int_equal(t->started_mono_ms, like->started_mono_ms);
+    assert_int_equal(t->ended_wall_ms, like->ended_wall_ms);
+    assert_int_equal(t->not_before_wall_ms, like->not_before_wall_ms);
+    (*(const struct weir_task_record **)arg)++;
+    return 0;
+}
+
+static void tasks_are_read_back_in_order(void **state)
+{
+    struct fixture f;
+    struct weir_task_record tasks[] = {
+        {1, 0, 1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX, 9, WEIR_STR("alpha"), WEIR_STR("GPU-0:1:2:3"),
+         10, 11, 12, 13},
+        {1, 1, 2, 1, 0, 0, 1, 0, 0, UINT64_MAX - 1, 1, 3, WEIR_STR(""), WEIR_STR(""), 1, 2, 0, 0},
+        {1, 10, 2, 1, 0, 0, 1, 0, 0, 5, 6, 4, WEIR_STR("ü"), WEIR_STR(""), 1, 2, 0, 0},
+    };
+    const struct weir_task_record *next = tasks;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    for (int i = 2; i >= 0; i--)
+        assert_int_equal(f.store.put_task(f.store.ctx, &tasks[i], NULL), 0);
+    tasks[0].exit_status = -1;
+    assert_int_equal(f.store.put_task(f.store.ctx, &tasks[0], NULL), 0);
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.each_task(f.store.ctx, 1, check_task, &next, NULL), 0);
+    assert_ptr_equal(next, tasks + 3);
+    assert_int_equal(f.store.each_task(f.store.ctx, 2, check_task, &next, NULL), 0);
+    assert_ptr_equal(next, tasks + 3);
+    close_store(&f);
+}
+
+static int list_cordon(void *arg, const struct weir_cordon_record *c)
+{
+    weir_buf_printf(arg, "%u %.*s %u %.*s;", c->subject_kind, WEIR_STR_ARG(c->name), c->phase,
+                    WEIR_STR_ARG(c->cause));
+    return 0;
+}
+
+static void queues_and_cordons_are_read_back(void **state)
+{
+    struct fixture f;
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+    struct weir_queue_record queues[] = {{WEIR_STR("zeta"), WEIR_STR("{}"), 1},
+                                         {WEIR_STR("beta"), WEIR_STR("{\"a\":1}"), 2},
+                                         {WEIR_STR("zeta"), WEIR_STR("{\"b\":2}"), 99}};
+    struct weir_cordon_record node = {WEIR_SUBJECT_NODE, WEIR_NODE_DRAINING, WEIR_STR("alpha"),
+                                      WEIR_STR("user:ana")};
+    struct weir_cordon_record gpu = {WEIR_SUBJECT_DEVICE, WEIR_NODE_CORDONED, WEIR_STR("alpha"),
+                                     WEIR_STR("x")};
+    char want[128];
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(f.store.put_queue(f.store.ctx, &queues[i], NULL), 0);
+    assert_int_equal(f.store.put_cordon(f.store.ctx, &node, NULL), 0);
+    assert_int_equal(f.store.put_cordon(f.store.ctx, &gpu, NULL), 0);
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.each_queue(f.store.ctx, list_queue, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "zeta={\"b\":2}@1;beta={\"a\":1}@2;");
+    begin(&f);
+    gpu.phase = WEIR_NODE_READY;
+    assert_int_equal(f.store.put_cordon(f.store.ctx, &gpu, NULL), 0);
+    assert_int_equal(f.store.delete_queue(f.store.ctx, WEIR_STR("zeta"), NULL), 0);
+    commit(&f);
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_queue(f.store.ctx, list_queue, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "beta={\"a\":1}@2;");
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_cordon(f.store.ctx, list_cordon, &seen, NULL), 0);
+    snprintf(want, sizeof(want), "%u alpha %u user:ana;", WEIR_SUBJECT_NODE, WEIR_NODE_DRAINING);
+    assert_string_equal(weir_buf_cstr(&seen), want);
+    weir_buf_finish(&seen);
+    close_store(&f);
+}
+
+static void events_come_in_order(void **state)
+{
+    struct fixture f;
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+    int64_t last = -1;
+
+    (void)state;
+    open_store(&f);
+    assert_int_equal(f.store.last_event(f.store.ctx, &last, NULL), 0);
+    assert_int_equal(last, 0);
+    begin(&f);
+    for (int i = 0; i < 6; i++) {
+        char kind[2] = {(char)('a' + i), 0};
+
+        assert_int_equal(append_event(&f, kind), 0);
+    }
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.each_event(f.store.ctx, 0, 100, list_event, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "1a 2b 3c 4d 5e 6f ");
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_event(f.store.ctx, 2, 3, list_event, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "3c 4d 5e ");
+    assert_int_equal(f.store.last_event(f.store.ctx, &last, NULL), 0);
+    assert_int_equal(last, 6);
+    weir_buf_finish(&seen);
+    close_store(&f);
+}
+
+static void a_key_is_remembered_per_owner(void **state)
+{
+    struct fixture f;
+    uint8_t digest[16];
+    uint64_t number = 0;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    assert_int_equal(
+        f.store.put_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k"), boot, 7, 1, NULL), 0);
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(
+        f.store.get_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k"), digest, &number, NULL), 0);
+    assert_int_equal(number, 7);
+    assert_memory_equal(digest, boot, 16);
+    assert_int_equal(f.store.get_request(f.store.ctx, WEIR_STR("bob"), WEIR_STR("k"), digest,
+                                         &number, NULL),
+                     WEIR_E_NOT_FOUND);
+    begin(&f);
+    assert_true(f.store.put_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k"), boot, 8, 1, NULL) <
+                0);
+    f.store.rollback(f.store.ctx);
+    close_store(&f);
+}
+
+/* ---- lists ---- */
+
+static int stop_at_three(void *arg, const struct weir_workload_record *w)
+{
+    (void)arg;
+    return w->number == 3 ? 42 : 0;
+}
+
+static void add_like(struct fixture *f, const char *name, const char *queue, const char *owner,
+                     uint32_t state, int64_t ended)
+{
+    struct weir_workload_record w = some_workload(0, name);
+
+    w.queue = weir_str(queue);
+    w.owner = weir_str(owner);
+    w.state = state;
+    w.ended_wall_ms = ended;
+    assert_int_equal(f->store.next_number(f->store.ctx, &w.number, NULL), 0);
+    assert_int_equal(f->store.add_workload(f->store.ctx, &w, NULL), 0);
+}
+
+static void lists_are_filtered_and_paged(void **state)
+{
+    struct fixture f;
+    struct weir_workload_filter any = {.all = true, .state = -1};
+    struct weir_workload_filter filter = any;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    add_like(&f, "a", "default", "ana", WEIR_TASK_QUEUED, 0);
+    add_like(&f, "b", "default", "bob", WEIR_TASK_SUCCEEDED, 9);
+    add_like(&f, "a", "research", "ana", WEIR_TASK_RUNNING, 0);
+    add_like(&f, "c", "research", "bob", WEIR_TASK_FAILED, 8);
+    add_like(&f, "a", "research", "bob", WEIR_TASK_QUEUED, 0);
+    commit(&f);
+    expect_list(&f, &any, "1 2 3 4 5 ");
+    filter.all = false;
+    expect_list(&f, &filter, "1 3 5 ");
+    filter.limit = 2;
+    expect_list(&f, &filter, "1 3 ");
+    filter.after_number = 3;
+    expect_list(&f, &filter, "5 ");
+    filter = any;
+    filter.queue = WEIR_STR("research");
+    expect_list(&f, &filter, "3 4 5 ");
+    filter.owner = WEIR_STR("bob");
+    expect_list(&f, &filter, "4 5 ");
+    filter.name = WEIR_STR("a");
+    expect_list(&f, &filter, "5 ");
+    filter = any;
+    filter.state = WEIR_TASK_QUEUED;
+    expect_list(&f, &filter, "1 5 ");
+    filter.name = WEIR_STR("nobody' OR 1=1 --");
+    expect_list(&f, &filter, "");
+    assert_int_equal(f.store.each_workload(f.store.ctx, &any, false, stop_at_three, NULL, NULL),
+                     42);
+    close_store(&f);
+}
+
+/* ---- transactions ---- */
+
+static void what_is_rolled_back_was_not(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    assert_int_equal(add(&f, "a"), 1);
+    f.store.rollback(f.store.ctx);
+    expect_all(&f, "");
+    f.store.rollback(f.store.ctx);
+    begin(&f);
+    add(&f, "b");
+    close_store(&f); /* open when the process ends */
+    open_store(&f);
+    expect_all(&f, "");
+    begin(&f);
+    add(&f, "c");
+    assert_int_equal(f.store.commit(f.store.ctx, false, NULL), 0);
+    reopen(&f);
+    expect_all(&f, "1 ");
+    assert_int_equal(f.store.sync(f.store.ctx, NULL), 0);
+    close_store(&f);
+}
+
+static void a_mark_is_undone_alone(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    assert_int_equal(add(&f, "a"), 1);
+    assert_int_equal(f.store.mark(f.store.ctx, NULL), 0);
+    assert_int_equal(add(&f, "b"), 2);
+    assert_int_equal(f.store.undo(f.store.ctx, NULL), 0);
+    assert_int_equal(f.store.mark(f.store.ctx, NULL), 0);
+    assert_int_equal(add(&f, "c"), 2);
+    assert_int_equal(f.store.mark(f.store.ctx, NULL), 0);
+    assert_int_equal(add(&f, "d"), 3);
+    assert_int_equal(f.store.undo(f.store.ctx, NULL), 0);
+    commit(&f);
+    reopen(&f);
+    expect_all(&f, "1 2 ");
+    close_store(&f);
+}
+
+static int refuse_task(void *arg, const struct weir_task_record *t)
+{
+    (void)arg;
+    (void)t;
+    return WEIR_E_IO;
+}
+
+static void make_old(struct fixture *f, uint64_t number, int64_t ended)
+{
+    struct weir_workload_record w = some_workload(number, "old");
+    struct weir_task_record t = {.number = number, .state = WEIR_TASK_SUCCEEDED};
+    char key[8];
+
+    w.ended_wall_ms = ended;
+    w.state = WEIR_TASK_SUCCEEDED;
+    snprintf(key, sizeof(key), "k%u", (unsigned)number);
+    assert_int_equal(f->store.update_workload(f->store.ctx, &w, NULL), 0);
+    for (t.member = 0; t.member < 2; t.member++)
+        assert_int_equal(f->store.put_task(f->store.ctx, &t, NULL), 0);
+    assert_int_equal(f->store.put_request(f->store.ctx, WEIR_STR("ana"), weir_str(key), boot,
+                                          number, 1, NULL),
+                     0);
+}
+
+static void prune(struct fixture *f, int64_t wall_ms, int64_t seq, uint32_t limit, const char *want)
+{
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+
+    begin(f);
+    assert_int_equal(f->store.prune(f->store.ctx, wall_ms, seq, limit, list_task, &seen, NULL), 0);
+    commit(f);
+    assert_string_equal(weir_buf_cstr(&seen), want);
+    weir_buf_finish(&seen);
+}
+
+static void only_the_old_is_pruned(void **state)
+{
+    struct fixture f;
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+    uint8_t digest[16];
+    uint64_t number;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    for (int i = 0; i < 6; i++) {
+        add(&f, "w");
+        assert_int_equal(append_event(&f, "e"), 0);
+    }
+    make_old(&f, 1, 100);
+    make_old(&f, 2, 300);
+    make_old(&f, 4, 50);
+    make_old(&f, 6, 200);
+    commit(&f);
+    begin(&f);
+    assert_int_equal(f.store.prune(f.store.ctx, 200, 0, 9, refuse_task, NULL, NULL), WEIR_E_IO);
+    f.store.rollback(f.store.ctx);
+    expect_all(&f, "1 2 3 4 5 6 ");
+    prune(&f, 200, 3, 1, "4/0 4/1 ");
+    assert_int_equal(f.store.each_event(f.store.ctx, 0, 100, list_event, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "2e 3e 4e 5e 6e ");
+    prune(&f, 200, 3, 10, "1/0 1/1 ");
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_event(f.store.ctx, 0, 100, list_event, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "4e 5e 6e ");
+    expect_all(&f, "2 3 5 6 ");
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_task(f.store.ctx, 4, list_task, &seen, NULL), 0);
+    assert_int_equal(seen.len, 0);
+    assert_int_equal(f.store.get_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k4"), digest,
+                                         &number, NULL),
+                     WEIR_E_NOT_FOUND);
+    assert_int_equal(f.store.get_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k6"), digest,
+                                         &number, NULL),
+                     0);
+    prune(&f, 1000, 0, 10, "6/0 6/1 2/0 2/1 ");
+    reopen(&f);
+    begin(&f);
+    assert_int_equal(add(&f, "next"), 7); /* although 6 is gone */
+    assert_int_equal(append_event(&f, "g"), 0);
+    commit(&f);
+    weir_buf_finish(&seen);
+    close_store(&f);
+}
+
+#define IN_DIR(name) cmocka_unit_test_setup_teardown(name, temp_dir_make, temp_dir_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        IN_DIR(workloads_are_read_back),          IN_DIR(tasks_are_read_back_in_order),
+        IN_DIR(queues_and_cordons_are_read_back), IN_DIR(events_come_in_order),
+        IN_DIR(a_key_is_remembered_per_owner),    IN_DIR(lists_are_filtered_and_paged),
+        IN_DIR(what_is_rolled_back_was_not),      IN_DIR(a_mark_is_undone_alone),
+        IN_DIR(only_the_old_is_pruned),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
