@@ -88,7 +88,7 @@ static int check_books(struct weir_server *server, struct weir_submission *s, st
     int r = weir_edit_shape(server->edit, &s->ask.shape, &s->ask.role.shape);
 
     if (r < 0)
-        return weir_error(err, r, "no memory for another workload");
+        return weir_server_fail(server, weir_error(err, r, "no memory for another workload"), err);
     r = weir_edit_check_workload(server->edit, s->ask.workload.queue, &s->ask.role, 1);
     if (r < 0) {
         weir_error(err, r, "queue '%.*s' cannot take that much more: it is beyond counting",

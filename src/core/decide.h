@@ -2,8 +2,9 @@
  *
  * The live cluster, the single machine, the simulator, the estimate of start times, `explain` and
  * the tests all call this one function. It reads no clock, does no I/O, allocates only in `arena`,
- * has no state. The same arguments give the same plan, byte for byte; `cache` would hold
- * derived values only and change nothing but the time taken; there is none yet: NULL.
+ * has no state. The same arguments give the same plan, byte for byte, and worlds that differ only
+ * in the order in which their rows were added give the same plan but for row indices. `cache` would
+ * hold derived values only and change nothing but the time taken; there is none yet: NULL.
  *
  * Stages, each seeing an overlay of what the earlier ones decided:
  *   1. heal    settle attempts that were seen to end (succeed, fail, retry after a back-off), end
@@ -14,8 +15,7 @@
  * Rollout and scaling stages stand before share, pools after place, when they exist.
  *
  * Left alone, decisions come to rest: with no arrivals and no ends but of what is asked to leave,
- * there comes one that starts and asks nobody (core/preempt/victims.h says why).
- */
+ * there comes one that starts and asks nobody (core/preempt/victims.h says why). */
 #ifndef WEIR_CORE_DECIDE_H
 #define WEIR_CORE_DECIDE_H
 

@@ -117,17 +117,6 @@ int weir_overlay_hold(struct weir_overlay *o, uint32_t views, struct weir_taker 
                                                    .sign = 1});
 }
 
-int weir_overlay_give_back(struct weir_overlay *o, uint32_t step)
-{
-    struct weir_overlay_step back = o->steps[step];
-
-    back.sign = -back.sign;
-    if (take_step(o, back) < 0)
-        return WEIR_E_NO_MEMORY;
-    o->freed++;
-    return 0;
-}
-
 void weir_overlay_take_back(struct weir_overlay *o)
 {
     uint32_t n = 0;
@@ -140,6 +129,17 @@ void weir_overlay_take_back(struct weir_overlay *o)
     }
     o->n_steps = n;
     o->freed++;
+}
+
+int weir_overlay_give_back(struct weir_overlay *o, uint32_t step)
+{
+    struct weir_overlay_step back = o->steps[step];
+
+    back.sign = -back.sign;
+    if (take_step(o, back) < 0)
+        return WEIR_E_NO_MEMORY;
+    o->freed++;
+    return 0;
 }
 
 int weir_overlay_leave(struct weir_overlay *o, uint32_t running, enum weir_running_state state)

@@ -178,10 +178,10 @@ int weir_overlay_grant(struct weir_overlay *overlay, const struct weir_grant *gr
 /* A task of this shape takes the spot in these views. */
 int weir_overlay_hold(struct weir_overlay *overlay, uint32_t views, struct weir_taker taker,
                       const struct weir_shape *shape, struct weir_spot spot);
-/* What step number `step` of the journal held is given back. */
-int weir_overlay_give_back(struct weir_overlay *overlay, uint32_t step);
 /* Takes back all that is held in SOON only: every promise. Not inside a trial. */
 void weir_overlay_take_back(struct weir_overlay *overlay);
+/* What step number `step` of the journal held is given back. */
+int weir_overlay_give_back(struct weir_overlay *overlay, uint32_t step);
 /* A running task gives its room back: GONE in both views, LEAVING in SOON. */
 int weir_overlay_leave(struct weir_overlay *overlay, uint32_t running,
                        enum weir_running_state state);

@@ -10,12 +10,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static unsigned n_inputs;
 
-/* The source and the dictionary of the target lie beside its seeds and crashes. */
+/* Sources and dictionary of the target lie beside its seeds and crashes. */
 static int is_of_the_target(const char *path)
 {
     const char *end = strrchr(path, '.');
 
-    return end != NULL && (strcmp(end, ".c") == 0 || strcmp(end, ".dict") == 0);
+    return end != NULL &&
+           (strcmp(end, ".c") == 0 || strcmp(end, ".h") == 0 || strcmp(end, ".dict") == 0);
 }
 
 static int run_file(const char *path, const struct stat *st, int type, struct FTW *at)

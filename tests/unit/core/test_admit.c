@@ -131,7 +131,7 @@ static void judges_what_can_ever_run(void **state)
 
         fleet(&b);
         r = admit(&b, cases[i].spec, &refusal, &err);
-        print_message("case %zu: %s\n", i, err.text);
+        print_message("# case %zu: %s\n", i, err.text);
         assert_int_equal(r, cases[i].code == WEIR_REASON_NONE ? 0 : WEIR_E_IMPOSSIBLE);
         assert_int_equal(refusal.reason.code, cases[i].code);
         assert_int_equal(refusal.nearest, cases[i].nearest);
