@@ -274,31 +274,54 @@ static void test_unblock(void **state)
                         "what it needs comes free with the end of queue/research and 1 more");
 }
 
-/* The last that must end is named, a job's own tasks as such; the others are counted. */
+/* All that must end are named, and the job's own tasks as such. */
 static void test_unblock_by_ends(void **state)
 {
+    static struct weir_holder holders[3];
+    static struct weir_reason reasons[1];
     struct weir_verdict verdict = {.unblock = WEIR_UNBLOCK_WAIT_FOR,
                                    .unblock_subject_kind = WEIR_SUBJECT_WORKLOAD};
     struct weir_words words;
 
     (void)state;
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         api_add(&f, "w", "research", 1, i == 0);
     api_tick(&f);
+    for (uint64_t i = 0; i < 3; i++)
+        holders[i] = (struct weir_holder){api_row(&f, i + 1), 0, 1000, INT64_MAX};
+    reasons[0] = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_RESOURCES);
+    reasons[0].resource = WEIR_RES_GPU;
+    reasons[0].n_holders = 3;
+    reasons[0].have = 1000;
+    reasons[0].need = 4000;
+    f.plan.reasons = reasons;
+    f.plan.n_reasons = 1;
+    f.plan.holders = holders;
+    f.plan.n_holders = 3;
     words = words_of(1);
     verdict.unblock_subject = api_row(&f, 1);
     verdict.unblock_n_more = 2;
     weir_buf_reset(&text);
     weir_words_unblock(&words, &verdict, &text);
-    assert_string_equal(
-        weir_buf_cstr(&text),
-        "what it needs comes free with the end of its own other elements and 2 more");
-    verdict.unblock_subject = api_row(&f, 2);
+    assert_string_equal(weir_buf_cstr(&text), "what it needs comes free with the end of its own "
+                                              "other elements, workload/2 and workload/3");
+    verdict.unblock_n_more = 1;
+    weir_buf_reset(&text);
+    weir_words_unblock(&words, &verdict, &text);
+    assert_string_equal(weir_buf_cstr(&text),
+                        "what it needs comes free with the end of its own other elements and 1 "
+                        "more");
     verdict.unblock_n_more = 0;
     weir_buf_reset(&text);
     weir_words_unblock(&words, &verdict, &text);
     assert_string_equal(weir_buf_cstr(&text),
-                        "what it needs comes free with the end of workload/2");
+                        "what it needs comes free with the end of its own other elements");
+    weir_buf_reset(&text);
+    weir_words_time(86400000 + 599000, 86400000, &text);
+    assert_string_equal(weir_buf_cstr(&text), "00:09:59 UTC");
+    weir_buf_reset(&text);
+    weir_words_time(86400000 + 600000, 86400000, &text);
+    assert_string_equal(weir_buf_cstr(&text), "00:10 UTC");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
