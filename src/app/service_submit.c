@@ -115,7 +115,7 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     r = weir_resource_workload(weir_tree_get(doc, "spec"), WEIR_RESOURCE_ASKED, &server->policy,
                                server->edit, &s.ask, err);
     if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
-        return weir_server_fail(server, r, err);
+        weir_server_fail(server, r, err);
     if (r == 0)
         r = weir_resource_json(weir_tree_get(doc, "spec"), arena, &s.spec, err);
     if (r < 0)

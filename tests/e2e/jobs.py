@@ -454,7 +454,7 @@ def test_what_explain_names_is_enough(t):
         server.wait_state(number, 'running')
     big = server.submit('--gpus', '8', '--', 'sleep', '5')
     text = server.cli('explain', big).stdout.decode()
-    assert f'free with the end of workload/{six} and 1 more' in ' '.join(text.split()), text
+    assert f'free with the end of workload/{six} and workload/{two}' in ' '.join(text.split()), text
     server.cli('cancel', six)
     server.wait_ended(six)
     text = server.cli('explain', big).stdout.decode()

@@ -116,6 +116,8 @@ static void put_unblock(const struct scenario *s, const struct weir_verdict *v,
         put_amount(s, v->unblock_resource, v->unblock_amount, out);
     else
         put_row_name(s, v->unblock_subject_kind, v->unblock_subject, out);
+    if (v->unblock == WEIR_UNBLOCK_WAIT_FOR && v->unblock_n_more > 0)
+        weir_buf_printf(out, " and %u more", v->unblock_n_more);
     if (v->unblock == WEIR_UNBLOCK_RAISE_LIMIT) {
         weir_buf_puts(out, " to ");
         put_amount(s, v->unblock_resource, v->unblock_amount, out);

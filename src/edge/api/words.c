@@ -7,13 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-enum {
-    SIGNAL_STATUS = 128,
-    SIGNAL_MAX = 64,
-    HOLDERS_SHOWN = 3,
-    TIME_TEXT_MAX = 64,
-    SOON_S = 600
-};
+enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64, HOLDERS_SHOWN = 3, TIME_TEXT_MAX = 64, SOON_S = 600 };
 
 /* ---- ends ---- */
 
@@ -536,21 +530,46 @@ const char *weir_words_unblock_name(uint32_t kind)
     return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
 }
 
-static void put_ends(const struct weir_words *words, const struct weir_verdict *verdict,
-                     struct weir_buf *out)
-{
-    if (verdict->unblock_subject_kind == WEIR_SUBJECT_WORKLOAD &&
-        verdict->unblock_subject == words->workload)
-        put_holder(words, words->workload, "", out);
-    else
-        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
-                           out);
-}
-
 static void put_more(uint32_t n, struct weir_buf *out)
 {
     if (n > 0)
         weir_buf_printf(out, " and %u more", n);
+}
+
+/* Whether those that must end are all that hold what is wanted. */
+static bool are_all_to_end(const struct weir_words *words, const struct weir_reason *reason,
+                           const struct weir_verdict *verdict)
+{
+    if (reason->n_holders != verdict->unblock_n_more + 1)
+        return false;
+    for (uint32_t i = 0; i < reason->n_holders; i++)
+        if (words->plan->holders[reason->first_holder + i].workload == verdict->unblock_subject)
+            return true;
+    return false;
+}
+
+static void put_ends(const struct weir_words *words, const struct weir_verdict *verdict,
+                     struct weir_buf *out)
+{
+    const struct weir_plan *plan = words->plan;
+    const struct weir_reason *reason =
+        verdict->blocking < plan->n_reasons ? &plan->reasons[verdict->blocking] : NULL;
+    bool is_workload = verdict->unblock_subject_kind == WEIR_SUBJECT_WORKLOAD;
+
+    if (is_workload && verdict->unblock_n_more > 0 && reason != NULL &&
+        are_all_to_end(words, reason, verdict)) {
+        for (uint32_t i = 0; i < reason->n_holders; i++) {
+            weir_buf_puts(out, i == 0 ? "" : i + 1 == reason->n_holders ? " and " : ", ");
+            put_holder(words, plan->holders[reason->first_holder + i].workload, "workload/", out);
+        }
+        return;
+    }
+    if (is_workload && verdict->unblock_subject == words->workload)
+        put_holder(words, words->workload, "", out);
+    else
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
+    put_more(verdict->unblock_n_more, out);
 }
 
 void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,
@@ -563,7 +582,6 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
     case WEIR_UNBLOCK_WAIT_FOR:
         weir_buf_puts(out, "what it needs comes free with the end of ");
         put_ends(words, verdict, out);
-        put_more(verdict->unblock_n_more, out);
         break;
     case WEIR_UNBLOCK_RAISE_LIMIT:
         weir_buf_puts(out, "it could start if the limit of ");

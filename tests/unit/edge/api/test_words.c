@@ -300,11 +300,18 @@ static void test_unblock_by_ends(void **state)
     f.plan.n_holders = 3;
     words = words_of(1);
     verdict.unblock_subject = api_row(&f, 1);
+    verdict.unblock_n_more = 2;
     weir_buf_reset(&text);
     weir_words_unblock(&words, &verdict, &text);
     assert_string_equal(weir_buf_cstr(&text), "what it needs comes free with the end of its own "
                                               "other elements, workload/2 and workload/3");
-    reasons[0].need = 2000;
+    verdict.unblock_n_more = 1;
+    weir_buf_reset(&text);
+    weir_words_unblock(&words, &verdict, &text);
+    assert_string_equal(weir_buf_cstr(&text),
+                        "what it needs comes free with the end of its own other elements and 1 "
+                        "more");
+    verdict.unblock_n_more = 0;
     weir_buf_reset(&text);
     weir_words_unblock(&words, &verdict, &text);
     assert_string_equal(weir_buf_cstr(&text),
