@@ -28,8 +28,8 @@ struct weir_cache;
 struct weir_err;
 
 /* Writes the plan; everything in it lives in `arena` or is an index into `world`.
- * Fails only with WEIR_E_NO_MEMORY (the arena's limit) or WEIR_E_INVALID (a world that
- * weir_world_check() refuses). */
+ * The world must be one that weir_world_check() accepts: it is not looked at again here.
+ * Fails only with WEIR_E_NO_MEMORY (the arena's limit). */
 int weir_decide(const struct weir_world *world, const struct weir_policy *policy,
                 struct weir_now now, uint64_t seed, struct weir_cache *cache,
                 struct weir_arena *arena, struct weir_plan *ret_plan, struct weir_err *err);
