@@ -145,13 +145,13 @@ def test_environment():
     }
 
 
-def meson_test(build, base, arguments, log_name=None):
-    """One run of `meson test`: (Counts, output of what failed). base names its log."""
+def meson_test(build, base, arguments, log_name=None, environment=None):
+    """One run of `meson test`: (Counts, output of what failed). base names its log, environment is added."""
     log = ROOT / build / f"meson-logs/{log_name or base}.json"
     log.unlink(missing_ok=True)
     command = ["meson", "test", "-C", build, "--no-rebuild", "--quiet", "--num-processes", str(JOBS),
                "--logbase", base, *arguments]
-    good, output = run_command(command, cwd=ROOT, env=test_environment())
+    good, output = run_command(command, cwd=ROOT, env=test_environment() | (environment or {}))
     if not log.exists():
         if "No suitable tests defined" in output:
             return Counts(), ""
@@ -214,7 +214,7 @@ def valgrind_work():
     arguments = ["--suite", "unit", "--no-suite", "slow", "--no-suite", "no-valgrind", "--timeout-multiplier", "20",
                  "--wrapper", wrapper]
     # meson puts the wrapper's name behind the base of the log.
-    counts, text = meson_test("build", "valgrind", arguments, "valgrind-valgrind")
+    counts, text = meson_test("build", "valgrind", arguments, "valgrind-valgrind", {"WEIR_VALGRIND": "1"})
     return Counts(failed=1) if counts.failed else Counts(1), text
 
 

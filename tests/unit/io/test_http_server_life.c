@@ -345,6 +345,11 @@ static void waits_when_descriptors_run_out(void **state)
     int probe;
 
     (void)state;
+    /* There, the kernel accepts, and valgrind closes what is over its limit: the connection is lost. */
+    if (getenv("WEIR_VALGRIND") != NULL) {
+        close(fd);
+        return;
+    }
     probe = dup(fd);
     close(probe);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
