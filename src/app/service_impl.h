@@ -27,11 +27,13 @@ struct weir_submission {
     struct weir_resource_workload ask;
     struct weir_str name;
     struct weir_str spec;
+    struct weir_str request; /* idempotency key; empty: none */
+    uint8_t digest[16];      /* of what was asked, where there is one */
     bool is_demo;
 };
 
 /* Finds everything that can be wrong, before anything is written; ret lives as long as doc and
- * arena. */
+ * arena. ret->spec is there even where something is wrong. */
 int weir_submission_check(struct weir_server *server, const struct weir_actor *actor,
                           const struct weir_tree *doc, struct weir_arena *arena,
                           struct weir_submission *ret, struct weir_err *err);

@@ -104,8 +104,11 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
 {
     const struct weir_tree *demo = weir_tree_path(doc, "metadata.labels.demo");
     struct weir_submission s = {.actor = actor, .name = weir_resource_name(doc)};
-    int r = check_user(server, actor, err);
+    int r = weir_resource_json(weir_tree_get(doc, "spec"), arena, &s.spec, err);
 
+    *ret = s;
+    if (r == 0)
+        r = check_user(server, actor, err);
     if (r == 0)
         r = check_name(doc, err);
     if (r == 0)
@@ -116,8 +119,6 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
                                server->edit, &s.ask, err);
     if (r == WEIR_E_NO_MEMORY) /* while it put words into the edit, perhaps */
         weir_server_fail(server, r, err);
-    if (r == 0)
-        r = weir_resource_json(weir_tree_get(doc, "spec"), arena, &s.spec, err);
     if (r < 0)
         return r;
     s.is_demo = demo != NULL && weir_str_eq_c(demo->text, "true");
@@ -156,6 +157,7 @@ static int store_submission(struct weir_server *server, struct weir_submission *
         .uid = s->actor->uid,
         .gid = s->actor->gid,
         .spec = s->spec,
+        .request = s->request,
         .class = w->class,
         .priority = w->priority,
         .n_tasks = s->ask.role.n_tasks,
@@ -167,6 +169,7 @@ static int store_submission(struct weir_server *server, struct weir_submission *
     char number[24];
     int r = server->store.next_number(server->store.ctx, &record.number, err);
 
+    memcpy(record.digest, s->digest, sizeof(record.digest));
     if (r == 0)
         r = server->store.add_workload(server->store.ctx, &record, err);
     snprintf(number, sizeof(number), "%llu", (unsigned long long)record.number);
@@ -206,25 +209,16 @@ int weir_submission_accept(struct weir_server *server, struct weir_submission *s
     return r < 0 ? weir_server_fail(server, r, err) : 0;
 }
 
-static int remember_request(struct weir_server *server, const struct weir_actor *actor,
-                            struct weir_str key, const uint8_t digest[16], uint64_t number,
-                            struct weir_err *err)
-{
-    int r = server->store.put_request(server->store.ctx, actor->user, key, digest, number,
-                                      server->clock.now(server->clock.ctx).wall_ms, err);
-
-    return r < 0 ? weir_server_fail(server, r, err) : 0;
-}
-
-/* A repeated request: the same content gives the number it made, another is refused. */
-static int recall_request(struct weir_server *server, const struct weir_actor *actor,
-                          struct weir_str key, const uint8_t digest[16], uint64_t *ret_number,
-                          struct weir_err *err)
+/* A repeated request: the same content gives the number it made, another is refused.
+ * WEIR_E_NOT_FOUND for one that is new. */
+static int recall_request(struct weir_server *server, const struct weir_submission *s,
+                          uint64_t *ret_number, struct weir_err *err)
 {
     uint8_t known[16];
-    int r = server->store.get_request(server->store.ctx, actor->user, key, known, ret_number, err);
+    int r = server->store.get_request(server->store.ctx, s->actor->user, s->request, known,
+                                      ret_number, err);
 
-    if (r == 0 && memcmp(known, digest, sizeof(known)) != 0) {
+    if (r == 0 && memcmp(known, s->digest, sizeof(known)) != 0) {
         weir_error(err, WEIR_E_EXISTS, "the idempotency key was used for another submission");
         weir_error_hint(err, "use a new key for a new submission");
         return WEIR_E_EXISTS;
@@ -234,14 +228,34 @@ static int recall_request(struct weir_server *server, const struct weir_actor *a
 
 /* Of all that was asked, before defaults: the same request has the same digest, whatever became of
  * the fleet and the queues meanwhile. */
-static int digest_of(const struct weir_tree *doc, struct weir_arena *arena, uint8_t ret_digest[16],
-                     struct weir_err *err)
+static int put_digest(const struct weir_tree *doc, struct weir_arena *arena,
+                      struct weir_submission *s, struct weir_err *err)
 {
-    struct weir_str text;
-    int r = weir_resource_json(doc, arena, &text, err);
+    struct weir_str metadata;
+    int r = weir_resource_json(weir_tree_get(doc, "metadata"), arena, &metadata, err);
 
     if (r == 0)
-        weir_hash_key128(WEIR_STR("request"), text, ret_digest);
+        weir_hash_key128(metadata, s->spec, s->digest);
+    return r;
+}
+
+/* What was accepted once is so for ever: `checked`, how the check of today went, is asked only where
+ * the request is new. The key is looked up in the transaction that is to have it. */
+static int accept_once(struct weir_server *server, const struct weir_tree *doc, int checked,
+                       struct weir_arena *arena, struct weir_submission *s, uint64_t *ret_number,
+                       struct weir_err *err)
+{
+    struct weir_err other = WEIR_ERR_INIT;
+    int r = s->spec.len > 0 ? put_digest(doc, arena, s, &other) : checked;
+
+    if (r == 0 && checked == 0)
+        r = weir_server_begin(server, &other);
+    if (r == 0)
+        r = recall_request(server, s, ret_number, &other);
+    if (r == WEIR_E_NOT_FOUND)
+        return checked < 0 ? checked : weir_submission_accept(server, s, ret_number, err);
+    if (r < 0 && err != NULL && other.code != 0)
+        *err = other;
     return r;
 }
 
@@ -252,7 +266,6 @@ int weir_service_submit(void *ctx, const struct weir_actor *actor, const struct 
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_submission s;
     enum weir_kind kind;
-    uint8_t digest[16] = {0};
     uint64_t number;
     int r = weir_service_check_ready(server, err);
 
@@ -264,17 +277,11 @@ int weir_service_submit(void *ctx, const struct weir_actor *actor, const struct 
         return r;
     if (kind != WEIR_KIND_WORKLOAD)
         return weir_tree_error(weir_tree_get(doc, "kind"), err, "only a Workload can be submitted");
-    if (key.len > 0) {
-        r = digest_of(doc, &arena, digest, err);
-        if (r == 0)
-            r = recall_request(server, actor, key, digest, &number, err);
-        if (r != WEIR_E_NOT_FOUND)
-            return r < 0 ? r : weir_server_add_done(server, done, number, err);
-    }
     r = weir_submission_check(server, actor, doc, &arena, &s, err);
-    if (r == 0)
+    s.request = key;
+    if (key.len > 0)
+        r = accept_once(server, doc, r, &arena, &s, &number, err);
+    else if (r == 0)
         r = weir_submission_accept(server, &s, &number, err);
-    if (r == 0 && key.len > 0)
-        r = remember_request(server, actor, key, digest, number, err);
     return r < 0 ? r : weir_server_add_done(server, done, number, err);
 }

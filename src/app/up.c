@@ -63,6 +63,7 @@ struct up {
     uv_poll_t notes;
     uv_poll_t *launcher;
     int launcher_fd;
+    int launcher_events;
     bool is_launcher_failing; /* and that was said */
     uv_timer_t wake;
     uv_timer_t look;
@@ -84,21 +85,11 @@ static void watch_launcher(struct up *up);
 
 static void on_wake(uv_timer_t *timer);
 
-static void tick(struct up *up)
+static void schedule(struct up *up)
 {
-    struct weir_err err = WEIR_ERR_INIT;
     int64_t now_ms = weir_clock_wall_ms();
-    int64_t wake_ms;
+    int64_t wake_ms = weir_server_wake(&up->server);
 
-    if (up->server.is_stopping)
-        return;
-    if (!up->server.dirty || !weir_server_may_tick(&up->server))
-        goto schedule;
-    if (weir_server_tick(&up->server, &err) < 0)
-        weir_log_error("tick.failed", "%s", err.text);
-    watch_launcher(up);
-schedule:
-    wake_ms = weir_server_wake(&up->server);
     if (wake_ms == WEIR_TIME_NEVER) {
         uv_timer_stop(&up->wake);
         return;
@@ -106,6 +97,20 @@ schedule:
     /* A jump of the wall clock is noticed by the once-a-second look. */
     uv_update_time(&up->loop);
     uv_timer_start(&up->wake, on_wake, wake_ms > now_ms ? (uint64_t)(wake_ms - now_ms) + 1 : 1, 0);
+}
+
+static void tick(struct up *up)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (up->server.is_stopping)
+        return;
+    if (up->server.dirty && weir_server_may_tick(&up->server)) {
+        if (weir_server_tick(&up->server, &err) < 0)
+            weir_log_error("tick.failed", "%s", err.text);
+        watch_launcher(up);
+    }
+    schedule(up);
 }
 
 static void on_wake(uv_timer_t *timer)
@@ -129,8 +134,11 @@ static void on_notes(uv_poll_t *poll, int status, int events)
     struct up *up = poll->data;
 
     (void)events;
-    if (status == 0)
-        up->server.dirty = true; /* the tick reads them */
+    if (status != 0)
+        return;
+    weir_server_take_notices(&up->server);
+    if (!up->server.dirty) /* else a tick follows */
+        schedule(up);
 }
 
 static void note_launcher(struct up *up, int result, const char *why)
@@ -186,9 +194,12 @@ static void watch_launcher(struct up *up)
         }
         up->launcher->data = up;
         up->launcher_fd = fd;
+        up->launcher_events = 0;
         note_launcher(up, 0, NULL);
     }
-    uv_poll_start(up->launcher, events, on_launcher);
+    if (events != up->launcher_events)
+        uv_poll_start(up->launcher, events, on_launcher);
+    up->launcher_events = events;
 }
 
 static int remove_output(void *arg, const struct weir_task_record *task)

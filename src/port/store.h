@@ -31,7 +31,9 @@ struct weir_workload_record {
     struct weir_str owner; /* user name of the submitter */
     uint32_t uid;          /* whom it runs as */
     uint32_t gid;
-    struct weir_str spec; /* JSON of the resource's spec, as accepted; empty in lists */
+    struct weir_str spec;    /* JSON of the resource's spec, as accepted; empty in lists */
+    struct weir_str request; /* the idempotency key it came with, or empty; not read back */
+    uint8_t digest[16];      /* of what was asked, where there is such a key; not read back */
     uint32_t class;       /* enum weir_class */
     int32_t priority;
     uint32_t n_tasks;
@@ -122,23 +124,21 @@ struct weir_store {
     int (*mark)(void *ctx, struct weir_err *err);
     int (*undo)(void *ctx, struct weir_err *err);
 
-    /* A number never given before. Part of the transaction. */
+    /* What the next workload is to be called: a number that none had before, pruned ones included.
+     * It is taken by adding that workload. */
     int (*next_number)(void *ctx, uint64_t *ret_number, struct weir_err *err);
     int (*put_queue)(void *ctx, const struct weir_queue_record *queue, struct weir_err *err);
     int (*delete_queue)(void *ctx, struct weir_str name, struct weir_err *err);
+    /* Fails where the owner has used its request before. */
     int (*add_workload)(void *ctx, const struct weir_workload_record *workload,
                         struct weir_err *err);
     /* Changes what may change: state, cause, attempt, exit_status, cancelled, n_failures, gpus,
-     * node, times. */
+     * node, times. An end stays: ended_wall_ms 0 leaves what is there. */
     int (*update_workload)(void *ctx, const struct weir_workload_record *workload,
                            struct weir_err *err);
     int (*put_task)(void *ctx, const struct weir_task_record *task, struct weir_err *err);
     int (*put_cordon)(void *ctx, const struct weir_cordon_record *cordon, struct weir_err *err);
     int (*append_event)(void *ctx, const struct weir_event_record *event, struct weir_err *err);
-    /* Remembers that this key of this owner made this workload, with a digest of what was asked. */
-    int (*put_request)(void *ctx, struct weir_str owner, struct weir_str key,
-                       const uint8_t digest[16], uint64_t number, int64_t wall_ms,
-                       struct weir_err *err);
     /* Deletes ended workloads (with tasks and requests) that ended before `wall_ms`, and events up
      * to `event_seq`, at most `limit` of each. What each of their tasks was goes to the callback
      * before. */
@@ -167,7 +167,8 @@ struct weir_store {
     int (*get_workload)(void *ctx, uint64_t number,
                         int (*each)(void *arg, const struct weir_workload_record *workload),
                         void *arg, struct weir_err *err);
-    /* WEIR_E_NOT_FOUND when the key is new. */
+    /* The workload that came with this key of this owner, and the digest of what was asked.
+     * WEIR_E_NOT_FOUND when the key is new. */
     int (*get_request)(void *ctx, struct weir_str owner, struct weir_str key,
                        uint8_t ret_digest[16], uint64_t *ret_number, struct weir_err *err);
     int (*last_event)(void *ctx, int64_t *ret_seq, struct weir_err *err);

@@ -62,10 +62,6 @@ WRITE(update_workload, (void *ctx, const struct weir_workload_record *w, struct 
 WRITE(put_task, (void *ctx, const struct weir_task_record *t, struct weir_err *err), t, err)
 WRITE(put_cordon, (void *ctx, const struct weir_cordon_record *c, struct weir_err *err), c, err)
 WRITE(append_event, (void *ctx, const struct weir_event_record *e, struct weir_err *err), e, err)
-WRITE(put_request,
-      (void *ctx, struct weir_str owner, struct weir_str key, const uint8_t digest[16],
-       uint64_t number, int64_t wall_ms, struct weir_err *err),
-      owner, key, digest, number, wall_ms, err)
 
 static int store_each_queue(void *ctx,
                             int (*each)(void *arg, const struct weir_queue_record *queue),
@@ -148,7 +144,6 @@ struct weir_store app_rig_wrap_store(struct app_rig *rig)
         .put_task = store_put_task,
         .put_cordon = store_put_cordon,
         .append_event = store_append_event,
-        .put_request = store_put_request,
         .each_queue = store_each_queue,
         .each_workload = store_each_workload,
         .each_task = store_each_task,

@@ -19,10 +19,12 @@ static const char *const weir_sqlite_steps[] = {
     "  cancelled INTEGER NOT NULL, n_failures INTEGER NOT NULL, gpus TEXT NOT NULL, node TEXT NOT "
     "NULL,"
     "  submitted_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
-    "  not_before_ms INTEGER NOT NULL, spec TEXT NOT NULL) STRICT;"
+    "  not_before_ms INTEGER NOT NULL, request TEXT NOT NULL, digest BLOB NOT NULL) STRICT;"
+    "CREATE TABLE specs(number INTEGER PRIMARY KEY, spec TEXT NOT NULL) STRICT;"
     "CREATE INDEX workloads_live ON workloads(number) WHERE ended_ms = 0;"
     "CREATE INDEX workloads_ended ON workloads(ended_ms) WHERE ended_ms > 0;"
     "CREATE INDEX workloads_name ON workloads(name);"
+    "CREATE UNIQUE INDEX workloads_request ON workloads(owner, request) WHERE request <> '';"
     "CREATE TABLE tasks("
     "  number INTEGER NOT NULL, member INTEGER NOT NULL, state INTEGER NOT NULL, attempt INTEGER "
     "NOT NULL,"
@@ -40,11 +42,7 @@ static const char *const weir_sqlite_steps[] = {
     "INTEGER NOT NULL,"
     "  boot BLOB NOT NULL, actor TEXT NOT NULL, kind TEXT NOT NULL, cause TEXT NOT NULL, subject "
     "TEXT NOT NULL,"
-    "  before TEXT NOT NULL, after TEXT NOT NULL) STRICT;"
-    "CREATE TABLE requests(owner TEXT NOT NULL, key TEXT NOT NULL, digest BLOB NOT NULL, number "
-    "INTEGER NOT NULL,"
-    "  wall_ms INTEGER NOT NULL, PRIMARY KEY(owner, key)) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX requests_number ON requests(number);",
+    "  before TEXT NOT NULL, after TEXT NOT NULL) STRICT;",
 };
 
 enum { WEIR_SQLITE_VERSION = sizeof(weir_sqlite_steps) / sizeof(weir_sqlite_steps[0]) };

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#define CHANGING                                                                                   \
+    "state = ?12, cause = ?13, attempt = ?14, exit_status = ?15, cancelled = ?16, "                \
+    "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, not_before_ms = ?23"
+
 static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_SQLITE_COMMIT] = "COMMIT",
@@ -17,19 +21,20 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_MARK] = "SAVEPOINT mark",
     [WEIR_SQLITE_UNDO] = "ROLLBACK TO mark",
     [WEIR_SQLITE_NEXT_NUMBER] =
-        "UPDATE meta SET value = value + 1 WHERE name = 'next_number' RETURNING value - 1",
+        "SELECT max((SELECT value FROM meta WHERE name = 'next_number'), "
+        "(SELECT coalesce(max(number), 0) + 1 FROM workloads))",
     [WEIR_SQLITE_PUT_QUEUE] = "INSERT INTO queues(name, spec, created_ms) VALUES(?1, ?2, ?3) "
                               "ON CONFLICT(name) DO UPDATE SET spec = excluded.spec",
     [WEIR_SQLITE_DELETE_QUEUE] = "DELETE FROM queues WHERE name = ?1",
     [WEIR_SQLITE_ADD_WORKLOAD] =
         "INSERT INTO workloads(" WEIR_SQLITE_WORKLOAD_COLUMNS
-        ", spec) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
-    [WEIR_SQLITE_UPDATE_WORKLOAD] =
-        "UPDATE workloads SET state = ?12, cause = ?13, attempt = ?14, exit_status "
-        "= ?15, cancelled = ?16, "
-        "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, ended_ms = ?22, "
-        "not_before_ms = ?23 WHERE number = ?1",
+        ", request, digest) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
+        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
+    [WEIR_SQLITE_ADD_SPEC] = "INSERT INTO specs(number, spec) VALUES(?1, ?2)",
+    /* Two of them: a column that is set has its indexes written, changed or not. */
+    [WEIR_SQLITE_UPDATE_WORKLOAD] = "UPDATE workloads SET " CHANGING " WHERE number = ?1",
+    [WEIR_SQLITE_END_WORKLOAD] =
+        "UPDATE workloads SET " CHANGING ", ended_ms = ?22 WHERE number = ?1",
     [WEIR_SQLITE_PUT_TASK] = "INSERT OR REPLACE INTO tasks(" WEIR_SQLITE_TASK_COLUMNS
                              ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
                              "?13, ?14, ?15, ?16, ?17, ?18)",
@@ -38,13 +43,13 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_DELETE_CORDON] = "DELETE FROM cordons WHERE kind = ?1 AND name = ?2",
     [WEIR_SQLITE_APPEND_EVENT] = "INSERT INTO events(" WEIR_SQLITE_EVENT_COLUMNS
                                  ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [WEIR_SQLITE_PUT_REQUEST] =
-        "INSERT INTO requests(owner, key, digest, number, wall_ms) VALUES(?1, ?2, ?3, ?4, ?5)",
-    [WEIR_SQLITE_GET_REQUEST] = "SELECT digest, number FROM requests WHERE owner = ?1 AND key = ?2",
+    [WEIR_SQLITE_GET_REQUEST] = "SELECT digest, number FROM workloads WHERE owner = ?1 AND "
+                                "request = ?2 AND request <> ''",
     [WEIR_SQLITE_EACH_QUEUE] =
         "SELECT name, spec, created_ms FROM queues ORDER BY created_ms, name",
     [WEIR_SQLITE_GET_WORKLOAD] =
-        "SELECT " WEIR_SQLITE_WORKLOAD_COLUMNS ", spec FROM workloads WHERE number = ?1",
+        "SELECT " WEIR_SQLITE_WORKLOAD_COLUMNS
+        ", spec FROM workloads LEFT JOIN specs USING(number) WHERE number = ?1",
     [WEIR_SQLITE_EACH_TASK] =
         "SELECT " WEIR_SQLITE_TASK_COLUMNS " FROM tasks WHERE number = ?1 ORDER BY member",
     [WEIR_SQLITE_EACH_CORDON] = "SELECT kind, name, phase, cause FROM cordons",
@@ -54,8 +59,11 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_OLD_WORKLOADS] =
         "SELECT number FROM workloads WHERE ended_ms > 0 AND ended_ms < ?1 ORDER BY "
         "ended_ms LIMIT ?2",
+    [WEIR_SQLITE_KEEP_NUMBER] =
+        "UPDATE meta SET value = max(value, (SELECT coalesce(max(number), 0) + 1 FROM workloads)) "
+        "WHERE name = 'next_number'",
     [WEIR_SQLITE_DELETE_TASKS] = "DELETE FROM tasks WHERE number = ?1",
-    [WEIR_SQLITE_DELETE_REQUESTS] = "DELETE FROM requests WHERE number = ?1",
+    [WEIR_SQLITE_DELETE_SPEC] = "DELETE FROM specs WHERE number = ?1",
     [WEIR_SQLITE_DELETE_WORKLOAD] = "DELETE FROM workloads WHERE number = ?1",
     [WEIR_SQLITE_DELETE_EVENTS] =
         "DELETE FROM events WHERE seq <= ?1 AND seq < (SELECT min(seq) FROM events) + ?2",
@@ -179,6 +187,7 @@ static void weir_sqlite_rollback(void *ctx)
 {
     struct weir_sqlite *store = ctx;
 
+    store->last_event = -1;
     if (sqlite3_get_autocommit(store->db) == 0)
         weir_sqlite_run_simple(store, WEIR_SQLITE_ROLLBACK, NULL, "roll back");
 }
@@ -190,7 +199,10 @@ static int weir_sqlite_mark(void *ctx, struct weir_err *err)
 
 static int weir_sqlite_undo(void *ctx, struct weir_err *err)
 {
-    return weir_sqlite_run_simple(ctx, WEIR_SQLITE_UNDO, err, "take back a change");
+    struct weir_sqlite *store = ctx;
+
+    store->last_event = -1;
+    return weir_sqlite_run_simple(store, WEIR_SQLITE_UNDO, err, "take back a change");
 }
 
 /* SQLite runs with synchronous=NORMAL: a commit is in the log file, not yet forced to the disk.
@@ -376,7 +388,6 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .put_task = weir_sqlite_put_task,
         .put_cordon = weir_sqlite_put_cordon,
         .append_event = weir_sqlite_append_event,
-        .put_request = weir_sqlite_put_request,
         .prune = weir_sqlite_prune,
         .each_queue = weir_sqlite_each_queue,
         .each_workload = weir_sqlite_each_workload,
@@ -398,6 +409,7 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
 
     if (store == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the store");
+    store->last_event = -1;
     if (sqlite3_open_v2(path, &store->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX,
                         NULL) != SQLITE_OK)

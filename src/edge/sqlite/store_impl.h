@@ -19,12 +19,13 @@ enum weir_sqlite_statement_id {
     WEIR_SQLITE_PUT_QUEUE,
     WEIR_SQLITE_DELETE_QUEUE,
     WEIR_SQLITE_ADD_WORKLOAD,
+    WEIR_SQLITE_ADD_SPEC,
     WEIR_SQLITE_UPDATE_WORKLOAD,
+    WEIR_SQLITE_END_WORKLOAD,
     WEIR_SQLITE_PUT_TASK,
     WEIR_SQLITE_PUT_CORDON,
     WEIR_SQLITE_DELETE_CORDON,
     WEIR_SQLITE_APPEND_EVENT,
-    WEIR_SQLITE_PUT_REQUEST,
     WEIR_SQLITE_GET_REQUEST,
     WEIR_SQLITE_EACH_QUEUE,
     WEIR_SQLITE_GET_WORKLOAD,
@@ -33,8 +34,9 @@ enum weir_sqlite_statement_id {
     WEIR_SQLITE_EACH_EVENT,
     WEIR_SQLITE_LAST_EVENT,
     WEIR_SQLITE_OLD_WORKLOADS,
+    WEIR_SQLITE_KEEP_NUMBER,
     WEIR_SQLITE_DELETE_TASKS,
-    WEIR_SQLITE_DELETE_REQUESTS,
+    WEIR_SQLITE_DELETE_SPEC,
     WEIR_SQLITE_DELETE_WORKLOAD,
     WEIR_SQLITE_DELETE_EVENTS,
     WEIR_SQLITE_STATEMENT_MAX
@@ -55,7 +57,8 @@ enum weir_sqlite_statement_id {
 struct weir_sqlite {
     sqlite3 *db;
     sqlite3_stmt *statements[WEIR_SQLITE_STATEMENT_MAX];
-    bool unsynced; /* something was committed that a power cut would take back */
+    int64_t last_event; /* the last seq; -1: to be read */
+    bool unsynced;      /* something was committed that a power cut would take back */
 };
 
 /* ---- store.c ---- */
@@ -85,9 +88,6 @@ int weir_sqlite_put_task(void *ctx, const struct weir_task_record *t, struct wei
 int weir_sqlite_put_cordon(void *ctx, const struct weir_cordon_record *cordon,
                            struct weir_err *err);
 int weir_sqlite_append_event(void *ctx, const struct weir_event_record *e, struct weir_err *err);
-int weir_sqlite_put_request(void *ctx, struct weir_str owner, struct weir_str key,
-                            const uint8_t digest[16], uint64_t number, int64_t wall_ms,
-                            struct weir_err *err);
 int weir_sqlite_each_queue(void *ctx, int (*each)(void *arg, const struct weir_queue_record *queue),
                            void *arg, struct weir_err *err);
 int weir_sqlite_each_workload(void *ctx, const struct weir_workload_filter *filter, bool with_spec,

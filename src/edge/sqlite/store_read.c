@@ -76,8 +76,8 @@ int weir_sqlite_each_workload(void *ctx, const struct weir_workload_filter *filt
     int step;
 
     weir_buf_printf(&text,
-                    "SELECT " WEIR_SQLITE_WORKLOAD_COLUMNS "%s FROM workloads WHERE number > ?1",
-                    with_spec ? ", spec" : "");
+                    "SELECT " WEIR_SQLITE_WORKLOAD_COLUMNS "%s FROM workloads%s WHERE number > ?1",
+                    with_spec ? ", spec" : "", with_spec ? " LEFT JOIN specs USING(number)" : "");
     weir_buf_puts(&text, filter->all ? "" : " AND ended_ms = 0");
     weir_buf_puts(&text, filter->queue.len > 0 ? " AND queue = ?2" : "");
     weir_buf_puts(&text, filter->owner.len > 0 ? " AND owner = ?3" : "");
@@ -257,8 +257,13 @@ int weir_sqlite_get_request(void *ctx, struct weir_str owner, struct weir_str ke
 int weir_sqlite_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err)
 {
     struct weir_sqlite *store = ctx;
-    sqlite3_stmt *s = weir_sqlite_statement(store, WEIR_SQLITE_LAST_EVENT, err);
+    sqlite3_stmt *s;
 
+    if (store->last_event >= 0) {
+        *ret_seq = store->last_event;
+        return 0;
+    }
+    s = weir_sqlite_statement(store, WEIR_SQLITE_LAST_EVENT, err);
     if (s == NULL)
         return WEIR_E_IO;
     if (sqlite3_step(s) != SQLITE_ROW) {
@@ -267,7 +272,7 @@ int weir_sqlite_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err)
         sqlite3_reset(s);
         return r;
     }
-    *ret_seq = sqlite3_column_int64(s, 0);
+    *ret_seq = store->last_event = sqlite3_column_int64(s, 0);
     sqlite3_reset(s);
     return 0;
 }

@@ -10,15 +10,15 @@ int weir_sqlite_next_number(void *ctx, uint64_t *ret_number, struct weir_err *er
     if (s == NULL)
         return WEIR_E_IO;
     r = sqlite3_step(s);
-    if (r != SQLITE_ROW) {
-        r = r == SQLITE_DONE ? weir_error(err, WEIR_E_CORRUPT, "the store has lost its numbers")
-                             : weir_sqlite_fail(store, err, "take a number");
-        sqlite3_reset(s);
-        return r;
-    }
-    *ret_number = (uint64_t)sqlite3_column_int64(s, 0);
-    /* The statement must run to its end for the update to count. */
-    return weir_sqlite_run(store, s, err, "take a number");
+    if (r != SQLITE_ROW)
+        r = weir_sqlite_fail(store, err, "take a number");
+    else if (sqlite3_column_type(s, 0) != SQLITE_INTEGER)
+        r = weir_error(err, WEIR_E_CORRUPT, "the store has lost its numbers");
+    else
+        r = 0;
+    *ret_number = r == 0 ? (uint64_t)sqlite3_column_int64(s, 0) : 0;
+    sqlite3_reset(s);
+    return r;
 }
 
 int weir_sqlite_put_queue(void *ctx, const struct weir_queue_record *queue, struct weir_err *err)
@@ -75,18 +75,29 @@ int weir_sqlite_add_workload(void *ctx, const struct weir_workload_record *workl
                              struct weir_err *err)
 {
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_ADD_WORKLOAD, err);
+    sqlite3_stmt *spec = weir_sqlite_statement(ctx, WEIR_SQLITE_ADD_SPEC, err);
+    int r;
 
-    if (s == NULL)
+    if (s == NULL || spec == NULL)
         return WEIR_E_IO;
     bind_workload(s, workload);
-    weir_sqlite_bind_str(s, 24, workload->spec);
-    return weir_sqlite_run(ctx, s, err, "store a workload");
+    weir_sqlite_bind_str(s, 24, workload->request);
+    sqlite3_bind_blob(s, 25, workload->digest,
+                      workload->request.len > 0 ? sizeof(workload->digest) : 0, SQLITE_STATIC);
+    r = weir_sqlite_run(ctx, s, err, "store a workload");
+    if (r < 0)
+        return r;
+    sqlite3_bind_int64(spec, 1, (int64_t)workload->number);
+    weir_sqlite_bind_str(spec, 2, workload->spec);
+    return weir_sqlite_run(ctx, spec, err, "store a workload's spec");
 }
 
 int weir_sqlite_update_workload(void *ctx, const struct weir_workload_record *workload,
                                 struct weir_err *err)
 {
-    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_UPDATE_WORKLOAD, err);
+    bool ends = workload->ended_wall_ms > 0;
+    sqlite3_stmt *s = weir_sqlite_statement(
+        ctx, ends ? WEIR_SQLITE_END_WORKLOAD : WEIR_SQLITE_UPDATE_WORKLOAD, err);
 
     if (s == NULL)
         return WEIR_E_IO;
@@ -140,7 +151,9 @@ int weir_sqlite_put_cordon(void *ctx, const struct weir_cordon_record *cordon, s
 
 int weir_sqlite_append_event(void *ctx, const struct weir_event_record *e, struct weir_err *err)
 {
-    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_APPEND_EVENT, err);
+    struct weir_sqlite *store = ctx;
+    sqlite3_stmt *s = weir_sqlite_statement(store, WEIR_SQLITE_APPEND_EVENT, err);
+    int r;
 
     if (s == NULL)
         return WEIR_E_IO;
@@ -153,23 +166,9 @@ int weir_sqlite_append_event(void *ctx, const struct weir_event_record *e, struc
     weir_sqlite_bind_str(s, 7, e->subject);
     weir_sqlite_bind_str(s, 8, e->before);
     weir_sqlite_bind_str(s, 9, e->after);
-    return weir_sqlite_run(ctx, s, err, "store an event");
-}
-
-int weir_sqlite_put_request(void *ctx, struct weir_str owner, struct weir_str key,
-                            const uint8_t digest[16], uint64_t number, int64_t wall_ms,
-                            struct weir_err *err)
-{
-    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_PUT_REQUEST, err);
-
-    if (s == NULL)
-        return WEIR_E_IO;
-    weir_sqlite_bind_str(s, 1, owner);
-    weir_sqlite_bind_str(s, 2, key);
-    sqlite3_bind_blob(s, 3, digest, 16, SQLITE_STATIC);
-    sqlite3_bind_int64(s, 4, (int64_t)number);
-    sqlite3_bind_int64(s, 5, wall_ms);
-    return weir_sqlite_run(ctx, s, err, "store an idempotency key");
+    r = weir_sqlite_run(store, s, err, "store an event");
+    store->last_event = r < 0 ? -1 : sqlite3_last_insert_rowid(store->db);
+    return r;
 }
 
 /* ---- pruning ---- */
@@ -196,6 +195,11 @@ int weir_sqlite_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t li
 
     if (s == NULL || events == NULL)
         return WEIR_E_IO;
+    /* The numbers of those that go are not given again. */
+    r = weir_sqlite_run_simple(store, WEIR_SQLITE_KEEP_NUMBER, err, "prune");
+    if (r < 0)
+        return r;
+    store->last_event = -1;
     sqlite3_bind_int64(s, 1, wall_ms);
     sqlite3_bind_int64(s, 2, limit);
     while ((r = sqlite3_step(s)) == SQLITE_ROW) {
@@ -203,7 +207,7 @@ int weir_sqlite_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t li
 
         r = weir_sqlite_each_task(store, number, each, arg, err);
         r = r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_TASKS, number, err);
-        r = r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_REQUESTS, number, err);
+        r = r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_SPEC, number, err);
         r = r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_WORKLOAD, number, err);
         if (r < 0) {
             sqlite3_reset(s);

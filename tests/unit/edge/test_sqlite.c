@@ -204,17 +204,26 @@ static void events_come_in_order(void **state)
     close_store(&f);
 }
 
+static void add_requested(struct fixture *f, uint64_t number, const char *key)
+{
+    struct weir_workload_record w = some_workload(number, "requested");
+
+    w.request = weir_str(key);
+    memcpy(w.digest, boot, sizeof(w.digest));
+    assert_int_equal(f->store.add_workload(f->store.ctx, &w, NULL), 0);
+}
+
 static void a_key_is_remembered_per_owner(void **state)
 {
     struct fixture f;
+    struct weir_workload_record again = some_workload(10, "again");
     uint8_t digest[16];
     uint64_t number = 0;
 
     (void)state;
     open_store(&f);
     begin(&f);
-    assert_int_equal(
-        f.store.put_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k"), boot, 7, 1, NULL), 0);
+    add_requested(&f, 7, "k");
     commit(&f);
     reopen(&f);
     assert_int_equal(
@@ -224,9 +233,14 @@ static void a_key_is_remembered_per_owner(void **state)
     assert_int_equal(f.store.get_request(f.store.ctx, WEIR_STR("bob"), WEIR_STR("k"), digest,
                                          &number, NULL),
                      WEIR_E_NOT_FOUND);
+    assert_int_equal(
+        f.store.get_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR(""), digest, &number, NULL),
+        WEIR_E_NOT_FOUND);
     begin(&f);
-    assert_true(f.store.put_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k"), boot, 8, 1, NULL) <
-                0);
+    assert_int_equal(add(&f, "without"), 8);
+    assert_int_equal(add(&f, "another"), 9);
+    again.request = WEIR_STR("k");
+    assert_true(f.store.add_workload(f.store.ctx, &again, NULL) < 0);
     f.store.rollback(f.store.ctx);
     close_store(&f);
 }
@@ -351,17 +365,12 @@ static void make_old(struct fixture *f, uint64_t number, int64_t ended)
 {
     struct weir_workload_record w = some_workload(number, "old");
     struct weir_task_record t = {.number = number, .state = WEIR_TASK_SUCCEEDED};
-    char key[8];
 
     w.ended_wall_ms = ended;
     w.state = WEIR_TASK_SUCCEEDED;
-    snprintf(key, sizeof(key), "k%u", (unsigned)number);
     assert_int_equal(f->store.update_workload(f->store.ctx, &w, NULL), 0);
     for (t.member = 0; t.member < 2; t.member++)
         assert_int_equal(f->store.put_task(f->store.ctx, &t, NULL), 0);
-    assert_int_equal(f->store.put_request(f->store.ctx, WEIR_STR("ana"), weir_str(key), boot,
-                                          number, 1, NULL),
-                     0);
 }
 
 static void prune(struct fixture *f, int64_t wall_ms, int64_t seq, uint32_t limit, const char *want)
@@ -385,8 +394,11 @@ static void only_the_old_is_pruned(void **state)
     (void)state;
     open_store(&f);
     begin(&f);
-    for (int i = 0; i < 6; i++) {
-        add(&f, "w");
+    for (unsigned i = 1; i <= 6; i++) {
+        char key[8];
+
+        snprintf(key, sizeof(key), "k%u", i);
+        add_requested(&f, i, key);
         assert_int_equal(append_event(&f, "e"), 0);
     }
     make_old(&f, 1, 100);
