@@ -216,6 +216,7 @@ static int send_request(struct weir_client *client, const struct weir_client_req
         headers[n++] = (struct weir_http_header){"Accept", weir_str(request->accept)};
     if (request->key != NULL)
         headers[n++] = (struct weir_http_header){"Idempotency-Key", weir_str(request->key)};
+    client->http.last = request->last;
     return weir_http_client_request(&client->http, request->method, weir_buf_view(&client->path),
                                     headers, n, request->body, &client->head, err);
 }

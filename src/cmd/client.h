@@ -52,6 +52,7 @@ struct weir_client_request {
     struct weir_str body;
     const char *accept; /* NULL: anything */
     const char *key;    /* Idempotency-Key; NULL: none */
+    bool last;          /* nothing follows on this connection */
 };
 
 /* Sends the request to the path and reads the whole answer into the arena. A status of 400 and more

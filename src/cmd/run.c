@@ -242,7 +242,8 @@ static int submit(struct weir_client *client, struct submission *submission,
     struct weir_client_request request = {.method = "POST",
                                           .content_type = "application/json",
                                           .body = weir_buf_view(&submission->body),
-                                          .key = submission->key};
+                                          .key = submission->key,
+                                          .last = true};
     const struct weir_tree *answer = NULL;
     int64_t until_ms = weir_clock_mono_ms() + RETRY_MS;
     bool was_there = !weir_client_is_absent(client);

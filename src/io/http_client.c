@@ -225,6 +225,8 @@ static int write_head(const struct weir_http_client *client, const char *method,
         r = write_token(client->endpoint.token, out, err);
     for (size_t i = 0; r == 0 && i < n_headers; i++)
         r = weir_http1_write_header(out, weir_str(headers[i].name), headers[i].value, err);
+    if (r == 0 && client->last)
+        r = weir_http1_write_header(out, WEIR_STR("Connection"), WEIR_STR("close"), err);
     if (r == 0 && (body_len > 0 || strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0))
         r = weir_http1_write_content_length(out, body_len);
     if (r == 0)

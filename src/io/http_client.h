@@ -36,6 +36,7 @@ struct weir_http_client {
     /* The signals blocked while waiting, and only then: a program that blocks the others elsewhere
      * misses none between its look and the wait. NULL: as they are. */
     const sigset_t *wait_mask;
+    bool last; /* no request follows the next: the server need not wait for one */
     bool reusable;
     bool in_body;
     struct weir_http1_parser parser;

@@ -551,6 +551,9 @@ static void sends_what_it_is_told(void **state)
     /* Whole, however long. */
     assert_int_equal(strncmp(at + 24, token, sizeof(token) - 1), 0);
     assert_int_equal(strncmp(at + 24 + 5000, "\r\nAccept: text/event-stream\r\n\r\n", 31), 0);
+    client.last = true;
+    assert_int_equal(ask("GET", "/x", WEIR_STR("")), 0);
+    assert_non_null(strstr(weir_buf_cstr(&body), "\r\nConnection: close\r\n"));
 }
 
 static void refuses_what_would_smuggle(void **state)
