@@ -7,10 +7,7 @@
 
 #include <string.h>
 
-enum {
-    SIMULATED_BYTES_DEFAULT_MIB = 2048,
-    SETTLE_MS = 20 /* how much later the store, and whoever watches, may know that a job runs */
-};
+enum { SIMULATED_BYTES_DEFAULT_MIB = 2048 };
 
 struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, uint32_t task)
 {
@@ -102,8 +99,7 @@ int weir_server_see(struct weir_server *server, uint32_t task,
         weir_server_stop(server, task);
     if (row->state != WEIR_TASK_STARTING)
         return 0;
-    if (server->settle_mono_ms == 0)
-        server->settle_mono_ms = server->clock.now(server->clock.ctx).mono_ms + SETTLE_MS;
+    server->dirty = true;
     if (weir_edit_task_state(server->edit, task, WEIR_TASK_RUNNING) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
     return 0;
@@ -157,26 +153,6 @@ int weir_server_observe_attempts(struct weir_server *server, bool all, struct we
             r = look_at(server, t, err);
     }
     return r;
-}
-
-static void ignore_notice(void *arg, uint64_t serial)
-{
-    (void)arg;
-    (void)serial;
-}
-
-void weir_server_take_notices(struct weir_server *server)
-{
-    struct weir_err err = WEIR_ERR_INIT;
-    int r;
-
-    if (server->edit == NULL) { /* the load to come looks at every attempt */
-        server->cluster.notices(server->cluster.ctx, ignore_notice, NULL, &err);
-        return;
-    }
-    r = weir_server_observe_attempts(server, false, &err);
-    if (r < 0)
-        weir_server_fail(server, r, &err);
 }
 
 /* ---- devices ---- */

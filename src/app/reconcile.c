@@ -116,7 +116,6 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     int r = server->failed;
 
     server->dirty = false;
-    server->settle_mono_ms = 0;
     server->n_ticks++;
     if (server->edit == NULL && weir_server_load(server, err) < 0) {
         server->retry_mono_ms = now.mono_ms + RETRY_AFTER_FAILURE_MS;
@@ -164,19 +163,14 @@ static bool was_clock_set(const struct weir_server *server, struct weir_now now)
 int64_t weir_server_wake(const struct weir_server *server)
 {
     struct weir_now now = server->clock.now(server->clock.ctx);
-    int64_t settle = WEIR_TIME_NEVER;
 
     if (server->retry_mono_ms > now.mono_ms)
         return now.wall_ms + (server->retry_mono_ms - now.mono_ms);
     if (server->retry_mono_ms > 0)
         return now.wall_ms;
-    if (server->settle_mono_ms > 0)
-        settle = now.wall_ms + (server->settle_mono_ms - now.mono_ms);
     if (server->plan.wake_wall_ms <= 0 || server->plan.wake_wall_ms == WEIR_TIME_NEVER)
-        return settle;
-    if (was_clock_set(server, now))
-        return now.wall_ms;
-    return settle < server->plan.wake_wall_ms ? settle : server->plan.wake_wall_ms;
+        return WEIR_TIME_NEVER;
+    return was_clock_set(server, now) ? now.wall_ms : server->plan.wake_wall_ms;
 }
 
 bool weir_server_may_tick(const struct weir_server *server)

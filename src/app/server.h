@@ -72,9 +72,8 @@ struct weir_server {
     struct dones weir_vec(struct weir_server_done) dones;
     bool look_at_all; /* the next tick looks at every attempt, not only at those that gave notice */
     bool dirty;       /* something may have changed: a tick is due */
-    bool is_stopping;       /* no more requests */
-    int64_t settle_mono_ms; /* what is in the edit may wait until then, for more; 0: nothing is */
-    int64_t retry_mono_ms;  /* after a failed commit: not before; 0: none */
+    bool is_stopping; /* no more requests */
+    int64_t retry_mono_ms; /* after a failed commit: not before; 0: none */
     uint64_t n_ticks;
     uint64_t n_failed_ticks;
 };
@@ -113,9 +112,6 @@ int weir_server_event(struct weir_server *server, struct weir_str actor, const c
                       struct weir_str after, struct weir_err *err);
 
 /* ---- observe.c ---- */
-/* Takes over what attempts gave notice of: at any time between ticks. One that ended makes a tick
- * due; that one runs may wait a little: a short job then costs one transaction less. */
-void weir_server_take_notices(struct weir_server *server);
 /* Marks ended and running attempts that gave notice (all: looks at every one). */
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
 /* Reads the devices; adds, updates, marks lost. */

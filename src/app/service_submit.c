@@ -239,8 +239,8 @@ static int put_digest(const struct weir_tree *doc, struct weir_arena *arena,
     return r;
 }
 
-/* What was accepted once is so for ever: `checked`, how the check of today went, is asked only where
- * the request is new. The key is looked up in the transaction that is to have it. */
+/* What was accepted once is so for ever: `checked`, how the check of today went, is asked only
+ * where the request is new. The key is looked up in the transaction that is to have it. */
 static int accept_once(struct weir_server *server, const struct weir_tree *doc, int checked,
                        struct weir_arena *arena, struct weir_submission *s, uint64_t *ret_number,
                        struct weir_err *err)

@@ -134,11 +134,8 @@ static void on_notes(uv_poll_t *poll, int status, int events)
     struct up *up = poll->data;
 
     (void)events;
-    if (status != 0)
-        return;
-    weir_server_take_notices(&up->server);
-    if (!up->server.dirty) /* else a tick follows */
-        schedule(up);
+    if (status == 0)
+        up->server.dirty = true; /* the tick reads them */
 }
 
 static void note_launcher(struct up *up, int result, const char *why)

@@ -34,7 +34,7 @@ struct weir_workload_record {
     struct weir_str spec;    /* JSON of the resource's spec, as accepted; empty in lists */
     struct weir_str request; /* the idempotency key it came with, or empty; not read back */
     uint8_t digest[16];      /* of what was asked, where there is such a key; not read back */
-    uint32_t class;       /* enum weir_class */
+    uint32_t class;          /* enum weir_class */
     int32_t priority;
     uint32_t n_tasks;
     uint32_t independent;

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "edge/local/command.h"
-#include "edge/local/note.h"
 #include "edge/local/proc.h"
 #include "edge/local/shim_watch.h"
 #include "edge/local/slots.h"
@@ -27,6 +26,8 @@
 
 enum {
     NOTE_WAIT_MS = 2000,
+    /* A job that ends at once is told of once. */
+    NOTE_DELAY_US = 10 * 1000,
     WRITE_TRIES = 600,
     WRITE_PAUSE_MS = 100,
     DRAIN_BYTES = 4 * 1024 * 1024, /* more than a pipe holds: a writer that stayed cannot keep us */
@@ -87,13 +88,6 @@ static void claim(struct weir_shim *shim, const struct weir_shim_context *contex
     _exit(1);
 }
 
-static void send_note(const struct weir_shim *shim, int wait_ms)
-{
-    struct weir_note note = {shim->status.id.serial, shim->status.id.slot};
-
-    weir_note_send(&note, wait_ms);
-}
-
 static bool is_out_of_memory(const struct weir_shim *shim, int64_t oom_kills_before)
 {
     int wait_status = shim->status.wait_status;
@@ -138,7 +132,7 @@ _Noreturn static void finish(struct weir_shim *shim)
         poll(NULL, 0, WRITE_PAUSE_MS);
     /* Lets go of the slot before anyone hears that it is free. */
     close(shim->slot_fd);
-    send_note(shim, NOTE_WAIT_MS);
+    weir_shim_note(shim, NOTE_WAIT_MS);
     _exit(0);
 }
 
@@ -229,7 +223,7 @@ static void start(struct weir_shim *shim, const struct weir_shim_context *contex
     if (shim->launch.time_limit_ms > 0)
         shim->limit_us = weir_clock_mono_us() + shim->launch.time_limit_ms * 1000;
     weir_slot_write(shim->slot_fd, status);
-    send_note(shim, 0);
+    shim->note_us = weir_clock_mono_us() + NOTE_DELAY_US;
 }
 
 static int open_signals(void)
@@ -272,6 +266,7 @@ _Noreturn void weir_shim_run(const struct weir_shim_context *context)
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     shim.deadline_us = INT64_MAX;
     shim.limit_us = INT64_MAX;
+    shim.note_us = INT64_MAX;
     shim.cgroup = (struct weir_cgroup)WEIR_CGROUP_INIT;
     code = weir_launch_decode(context->request, context->request_bytes, &arena, &id, &shim.launch,
                               NULL);

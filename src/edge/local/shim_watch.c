@@ -2,6 +2,7 @@
 
 #include "base/clock.h"
 #include "edge/local/command.h"
+#include "edge/local/note.h"
 #include "edge/local/proc.h"
 #include "edge/local/slots.h"
 
@@ -23,6 +24,13 @@ enum {
     KILL_NICE = -20,
     PASSES_MAX = 8,
 };
+
+void weir_shim_note(const struct weir_shim *shim, int wait_ms)
+{
+    struct weir_note note = {shim->status.id.serial, shim->status.id.slot};
+
+    weir_note_send(&note, wait_ms);
+}
 
 static int64_t soon(uint32_t ms)
 {
@@ -51,6 +59,7 @@ static void on_main_exit(struct weir_shim *shim, int wait_status)
     shim->status.ended_wall_ms = weir_clock_wall_ms();
     shim->status.ended_mono_ms = weir_clock_mono_ms();
     shim->limit_us = INT64_MAX;
+    shim->note_us = INT64_MAX;
     if (shim->stage == WEIR_SHIM_TERM)
         shorten(shim, weir_clock_mono_us() + LEFTOVER_GRACE_US);
 }
@@ -246,6 +255,10 @@ static void run_timers(struct weir_shim *shim)
 {
     int64_t now = weir_clock_mono_us();
 
+    if (now >= shim->note_us) {
+        shim->note_us = INT64_MAX;
+        weir_shim_note(shim, 0);
+    }
     if (now >= shim->limit_us)
         bury(shim); /* what ended in time did not overrun its limit: main's end lifts it */
     if (now >= shim->limit_us) {
@@ -270,6 +283,8 @@ static int wait_ms(const struct weir_shim *shim)
     int64_t until = shim->deadline_us < shim->limit_us ? shim->deadline_us : shim->limit_us;
     int64_t left_us;
 
+    if (shim->note_us < until)
+        until = shim->note_us;
     if (until == INT64_MAX)
         return -1;
     left_us = until - weir_clock_mono_us();

@@ -30,6 +30,7 @@ struct weir_shim {
     int signal_fd;
     enum weir_shim_stage stage;
     int64_t deadline_us;     /* of the stage, CLOCK_MONOTONIC; INT64_MAX: none */
+    int64_t note_us;         /* when to say that it runs; INT64_MAX: said, or no more to be */
     int64_t limit_us;        /* when the time limit strikes; INT64_MAX: never */
     int64_t round_us;        /* KILL: pause after the next round */
     int64_t denied_since_us; /* KILL: since when nothing but untouchable processes is left; 0: no */
@@ -39,6 +40,8 @@ struct weir_shim {
 
 /* Takes what was asked before the start; true when that was to stop. */
 bool weir_shim_is_stopped_early(struct weir_shim *shim);
+/* Tells the server to look at the slot; waits so long for room. */
+void weir_shim_note(const struct weir_shim *shim, int wait_ms);
 /* Until nothing of the job is left. Fills in wait_status and the flags. */
 void weir_shim_watch(struct weir_shim *shim);
 

@@ -20,9 +20,8 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_ROLLBACK] = "ROLLBACK",
     [WEIR_SQLITE_MARK] = "SAVEPOINT mark",
     [WEIR_SQLITE_UNDO] = "ROLLBACK TO mark",
-    [WEIR_SQLITE_NEXT_NUMBER] =
-        "SELECT max((SELECT value FROM meta WHERE name = 'next_number'), "
-        "(SELECT coalesce(max(number), 0) + 1 FROM workloads))",
+    [WEIR_SQLITE_NEXT_NUMBER] = "SELECT max((SELECT value FROM meta WHERE name = 'next_number'), "
+                                "(SELECT coalesce(max(number), 0) + 1 FROM workloads))",
     [WEIR_SQLITE_PUT_QUEUE] = "INSERT INTO queues(name, spec, created_ms) VALUES(?1, ?2, ?3) "
                               "ON CONFLICT(name) DO UPDATE SET spec = excluded.spec",
     [WEIR_SQLITE_DELETE_QUEUE] = "DELETE FROM queues WHERE name = ?1",

@@ -96,8 +96,9 @@ int weir_sqlite_update_workload(void *ctx, const struct weir_workload_record *wo
                                 struct weir_err *err)
 {
     bool ends = workload->ended_wall_ms > 0;
-    sqlite3_stmt *s = weir_sqlite_statement(
-        ctx, ends ? WEIR_SQLITE_END_WORKLOAD : WEIR_SQLITE_UPDATE_WORKLOAD, err);
+    sqlite3_stmt *s =
+        weir_sqlite_statement(ctx, ends ? WEIR_SQLITE_END_WORKLOAD : WEIR_SQLITE_UPDATE_WORKLOAD,
+                              err);
 
     if (s == NULL)
         return WEIR_E_IO;

@@ -233,9 +233,9 @@ static void a_key_is_remembered_per_owner(void **state)
     assert_int_equal(f.store.get_request(f.store.ctx, WEIR_STR("bob"), WEIR_STR("k"), digest,
                                          &number, NULL),
                      WEIR_E_NOT_FOUND);
-    assert_int_equal(
-        f.store.get_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR(""), digest, &number, NULL),
-        WEIR_E_NOT_FOUND);
+    assert_int_equal(f.store.get_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR(""), digest,
+                                         &number, NULL),
+                     WEIR_E_NOT_FOUND);
     begin(&f);
     assert_int_equal(add(&f, "without"), 8);
     assert_int_equal(add(&f, "another"), 9);

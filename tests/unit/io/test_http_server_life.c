@@ -345,7 +345,8 @@ static void waits_when_descriptors_run_out(void **state)
     int probe;
 
     (void)state;
-    /* There, the kernel accepts, and valgrind closes what is over its limit: the connection is lost. */
+    /* There, the kernel accepts, and valgrind closes what is over its limit: the connection is
+     * lost. */
     if (getenv("WEIR_VALGRIND") != NULL) {
         close(fd);
         return;
