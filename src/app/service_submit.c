@@ -133,11 +133,6 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
         weir_error_field(err, "spec.queue");
         return WEIR_E_INVALID;
     }
-    if (weir_world_queue(weir_edit_view(server->edit), s.ask.workload.queue)->first_child !=
-        WEIR_NONE)
-        return weir_error(err, WEIR_E_INVALID,
-                          "queue '%.*s' has queues below it: name one of those",
-                          WEIR_STR_ARG(s.ask.queue));
     r = admit(server, &s, err);
     if (r == 0)
         r = check_books(server, &s, err);

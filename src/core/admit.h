@@ -24,7 +24,8 @@ struct weir_refusal {
     int64_t nearest; /* the largest amount of reason.resource per task (or of members, for GANG)
                         that would fit; 0: none */
     uint32_t nearest_class; /* for GPU_CLASS and GPU_MEMORY: a class that would fit, or WEIR_NONE */
-    uint32_t reserved;
+    uint32_t nearest_queue; /* for MISCONFIGURED of a queue that has others below it: one of those
+                               that would do, or WEIR_NONE */
 };
 
 /* 0: it can run. WEIR_E_IMPOSSIBLE: it cannot, *ret_refusal says why (err holds a plain sentence as

@@ -54,6 +54,14 @@ int weir_draft_holder(struct weir_draft *d, struct weir_holder holder)
     return 0;
 }
 
+int weir_draft_end(struct weir_draft *d, struct weir_awaited end)
+{
+    if (weir_arena_grow(d->arena, &d->ends, &d->cap_ends, d->n_ends + 1, sizeof(end)) < 0)
+        return WEIR_E_NO_MEMORY;
+    d->ends[d->n_ends++] = end;
+    return 0;
+}
+
 void weir_draft_finish(const struct weir_draft *d, struct weir_plan *ret_plan)
 {
     ret_plan->actions = d->actions;
@@ -66,4 +74,6 @@ void weir_draft_finish(const struct weir_draft *d, struct weir_plan *ret_plan)
     ret_plan->n_reasons = d->n_reasons;
     ret_plan->holders = d->holders;
     ret_plan->n_holders = d->n_holders;
+    ret_plan->ends = d->ends;
+    ret_plan->n_ends = d->n_ends;
 }

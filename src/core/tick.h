@@ -14,6 +14,7 @@ struct weir_draft {
     struct weir_verdict *verdicts;
     struct weir_reason *reasons;
     struct weir_holder *holders;
+    struct weir_awaited *ends;
     uint32_t n_actions;
     uint32_t cap_actions;
     uint32_t n_grants;
@@ -24,6 +25,8 @@ struct weir_draft {
     uint32_t cap_reasons;
     uint32_t n_holders;
     uint32_t cap_holders;
+    uint32_t n_ends;
+    uint32_t cap_ends;
 };
 
 struct weir_tick {
@@ -50,6 +53,7 @@ int weir_draft_verdict(struct weir_draft *draft, struct weir_verdict verdict);
 /* *ret_reason is its index. */
 int weir_draft_reason(struct weir_draft *draft, struct weir_reason reason, uint32_t *ret_reason);
 int weir_draft_holder(struct weir_draft *draft, struct weir_holder holder);
+int weir_draft_end(struct weir_draft *draft, struct weir_awaited end);
 void weir_draft_finish(const struct weir_draft *draft, struct weir_plan *ret_plan);
 
 /* The decision wants to be made again at this time. */

@@ -50,9 +50,10 @@ const char *weir_level_name(enum weir_reason_level level)
 
 _Static_assert(sizeof(struct weir_action) == 56, "no padding");
 _Static_assert(sizeof(struct weir_grant) == 32, "no padding");
-_Static_assert(sizeof(struct weir_verdict) == 48, "no padding");
+_Static_assert(sizeof(struct weir_verdict) == 56, "no padding");
 _Static_assert(sizeof(struct weir_reason) == 56, "no padding");
 _Static_assert(sizeof(struct weir_holder) == 24, "no padding");
+_Static_assert(sizeof(struct weir_awaited) == 16, "no padding");
 _Static_assert(sizeof(struct weir_intent) == 128, "no padding");
 
 struct head {
@@ -64,9 +65,11 @@ struct head {
     uint32_t n_verdicts;
     uint32_t n_reasons;
     uint32_t n_holders;
+    uint32_t n_ends;
+    uint32_t reserved;
 };
 
-enum { N_PARTS = 7 };
+enum { N_PARTS = 8 };
 
 struct part {
     const void *data;
@@ -84,6 +87,7 @@ static void list_parts(const struct weir_plan *plan, struct head *head, struct p
         .n_verdicts = plan->n_verdicts,
         .n_reasons = plan->n_reasons,
         .n_holders = plan->n_holders,
+        .n_ends = plan->n_ends,
     };
     parts[0] = (struct part){head, sizeof(*head)};
     parts[1] = (struct part){plan->actions, plan->n_actions * sizeof(plan->actions[0])};
@@ -92,6 +96,7 @@ static void list_parts(const struct weir_plan *plan, struct head *head, struct p
     parts[4] = (struct part){plan->verdicts, plan->n_verdicts * sizeof(plan->verdicts[0])};
     parts[5] = (struct part){plan->reasons, plan->n_reasons * sizeof(plan->reasons[0])};
     parts[6] = (struct part){plan->holders, plan->n_holders * sizeof(plan->holders[0])};
+    parts[7] = (struct part){plan->ends, plan->n_ends * sizeof(plan->ends[0])};
 }
 
 int weir_plan_write(const struct weir_plan *plan, struct weir_buf *out)

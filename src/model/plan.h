@@ -133,13 +133,23 @@ struct weir_holder {
     int64_t end_p50_wall_ms; /* when it is expected to let go; INT64_MAX: unknown */
 };
 
+/* A workload whose end would help: all of it ends, or those of its tasks that are leaving leave. It
+ * may be the one that waits, of which other tasks run. */
+struct weir_awaited {
+    uint32_t workload;
+    uint32_t reserved;
+    int64_t end_p50_wall_ms; /* when that is expected; INT64_MAX: unknown */
+};
+
 /* What would let it start. */
 enum weir_unblock_kind {
     WEIR_UNBLOCK_NONE,
-    WEIR_UNBLOCK_WAIT_FOR,     /* the end of workload `subject`, and of `n_more` before it */
+    WEIR_UNBLOCK_WAIT_FOR,     /* all of its ends, of which `subject` is the last */
+    WEIR_UNBLOCK_WAIT_FOR_ANY, /* any of its ends, of which `subject` is the first: it fits already
+                                */
     WEIR_UNBLOCK_RAISE_LIMIT,  /* of queue `subject` to `amount` of `resource` */
-    WEIR_UNBLOCK_UNCORDON,     /* node or device `subject`, `n_more` others, and `n_ends` of
-                                  workloads besides */
+    WEIR_UNBLOCK_UNCORDON,     /* node or device `subject` and `n_more` others, and all of its ends
+                                  besides */
     WEIR_UNBLOCK_ADD_CAPACITY, /* `amount` more of `resource` */
     WEIR_UNBLOCK_WAIT_UNTIL,   /* wall ms in `amount` */
     WEIR_UNBLOCK_RELEASE,      /* let go of the hold on it */
@@ -158,7 +168,10 @@ struct weir_verdict {
     uint32_t unblock_resource;
     int64_t unblock_amount;
     uint32_t unblock_n_more;
+    uint32_t unblock_first_end; /* in plan.ends: the decisive one, then by when they are expected,
+                                   away from it; equal workloads share them */
     uint32_t unblock_n_ends;
+    uint32_t unblock_n_more_ends; /* that are not listed, of too many */
 };
 
 struct weir_plan {
@@ -176,6 +189,8 @@ struct weir_plan {
     uint32_t n_reasons;
     uint32_t n_holders;
     struct weir_holder *holders;
+    struct weir_awaited *ends;
+    uint32_t n_ends;
     int64_t
         wake_wall_ms; /* decide again at this time even if nothing happens; INT64_MAX: no need */
 };
@@ -188,8 +203,8 @@ const char *weir_level_name(enum weir_reason_level level);
 
 /* The plan as bytes, for comparison and for the decision log. Layout of this build, in its byte
  * order: world_version u64, wake_wall_ms i64, then u32 counts of actions, grants, intents,
- * verdicts, reasons, holders; then these arrays in this order, rows as they are. The buffer's
- * failure is returned. */
+ * verdicts, reasons, holders, ends, and a zero; then these arrays in this order, rows as they are.
+ * The buffer's failure is returned. */
 int weir_plan_write(const struct weir_plan *plan, struct weir_buf *out);
 /* 128 bits over those bytes, without making them. */
 void weir_plan_digest(const struct weir_plan *plan, uint8_t ret_digest[16]);

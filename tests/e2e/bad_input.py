@@ -114,6 +114,17 @@ def test_a_queue_may_say_nothing(t):
     assert names == ['a', 'b', 'c', 'default'], names
 
 
+def test_a_queue_with_queues_below_takes_no_jobs(t):
+    server = t.serve()
+    for name, spec in (('org', ''), ('a', '{parent: org, limit: {cpu: 1}}'), ('b', '{parent: org}')):
+        document = f'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {{name: {name}}}\nspec: {spec}\n'
+        server.cli('apply', '-f', '-', input=document.encode(), stdin=None)
+    done = server.cli('run', '-d', '--queue', 'org', '--cpu', '2', '--', 'true', check=None)
+    assert done.returncode == 1, done
+    assert one_line(done) == "weir: queue 'org' has queues below it: name one of those ('b' would do (--queue b))\n", done
+    assert not server.jobs()
+
+
 def test_positions_are_of_the_right_file(t):
     server = t.serve()
     good, bad = os.path.join(t.dir, 'good.yaml'), os.path.join(t.dir, 'bad.yaml')

@@ -455,6 +455,9 @@ def test_what_explain_names_is_enough(t):
     big = server.submit('--gpus', '8', '--', 'sleep', '5')
     text = server.cli('explain', big).stdout.decode()
     assert f'free with the end of workload/{six} and workload/{two}' in ' '.join(text.split()), text
+    unblock = json.loads(server.cli('explain', big, '-o', 'json').stdout)['unblock']
+    assert unblock['kind'] == 'wait-for' and unblock['more_ends'] == 0, unblock
+    assert [end['id'] for end in unblock['ends']] == [six, two] and unblock['subject'] == f'workload/{six}', unblock
     server.cli('cancel', six)
     server.wait_ended(six)
     text = server.cli('explain', big).stdout.decode()
@@ -462,7 +465,7 @@ def test_what_explain_names_is_enough(t):
     free = next(gpu['key'] for gpu in server.gpus() if not gpu['holders'])
     server.cli('cordon', free)
     text = server.cli('explain', big).stdout.decode()
-    assert 'needs these put back into use' in text and 'and the end of 1 workload' in ' '.join(text.split()), text
+    assert 'needs these put back into use' in text and f'and the end of workload/{two}' in ' '.join(text.split()), text
     server.cli('cancel', two)
     server.wait_ended(two)
     text = server.cli('explain', big).stdout.decode()

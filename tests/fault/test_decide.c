@@ -129,7 +129,7 @@ static int estimate_once(struct bench *b)
     return r;
 }
 
-static int admit_once(struct bench *b)
+static int admit_into(struct bench *b, uint32_t queue)
 {
     struct weir_arena scratch = WEIR_ARENA_INIT;
     struct weir_refusal refusal;
@@ -139,6 +139,7 @@ static int admit_once(struct bench *b)
     struct weir_ask ask = {&job, roles, shapes, 0};
     int r;
 
+    job.queue = queue;
     for (uint32_t at = job.first_role; at != WEIR_NONE;) {
         roles[ask.n_roles] = *weir_world_role(b->world, at);
         shapes[ask.n_roles] = *weir_world_shape(b->world, roles[ask.n_roles].shape);
@@ -149,8 +150,25 @@ static int admit_once(struct bench *b)
     return r == WEIR_E_IMPOSSIBLE ? 0 : r;
 }
 
+static uint32_t queue_of_first(const struct bench *b)
+{
+    return weir_world_workload(b->world, 0)->queue;
+}
+
+static int admit_once(struct bench *b)
+{
+    return admit_into(b, queue_of_first(b));
+}
+
+static int admit_above(struct bench *b)
+{
+    return admit_into(b, weir_world_queue(b->world, queue_of_first(b))->parent);
+}
+
 static void an_allocation_that_fails(void **state)
 {
+    int n_above = 0;
+
     (void)state;
     for (uint64_t seed = 1; seed <= WORLDS; seed++) {
         struct bench b;
@@ -161,8 +179,13 @@ static void an_allocation_that_fails(void **state)
             fail_each(&b, apply_once);
         fail_each(&b, estimate_once);
         fail_each(&b, admit_once);
+        if (weir_world_queue(b.world, queue_of_first(&b))->parent != WEIR_NONE) {
+            fail_each(&b, admit_above);
+            n_above++;
+        }
         bench_finish(&b);
     }
+    assert_true(n_above > 0);
 }
 
 int main(void)

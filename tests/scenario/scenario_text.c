@@ -101,11 +101,21 @@ static void put_amount(const struct scenario *s, uint32_t resource, int64_t amou
         weir_buf_str(out, weir_world_string(world, weir_world_resource(world, resource)->name));
 }
 
+static void put_ends(const struct scenario *s, const struct weir_verdict *v, struct weir_buf *out)
+{
+    for (uint32_t i = 0; i < v->unblock_n_ends; i++)
+        weir_buf_printf(out, "%s%s", i == 0 ? "" : ", ",
+                        job_name(s, s->bench.plan.ends[v->unblock_first_end + i].workload));
+    if (v->unblock_n_more_ends > 0)
+        weir_buf_printf(out, " and %u more", v->unblock_n_more_ends);
+}
+
 static void put_unblock(const struct scenario *s, const struct weir_verdict *v,
                         struct weir_buf *out)
 {
     static const char *const names[WEIR_UNBLOCK_MAX] = {
-        "", "wait for ", "raise the limit of ", "uncordon ", "add ", "", "release "};
+        "",     "wait for ", "wait for any of ", "raise the limit of ", "uncordon ",
+        "add ", "",          "release "};
 
     if (v->unblock == WEIR_UNBLOCK_NONE)
         return;
@@ -114,10 +124,17 @@ static void put_unblock(const struct scenario *s, const struct weir_verdict *v,
         weir_buf_printf(out, "in %lld ms", (long long)(v->unblock_amount - s->bench.now.wall_ms));
     else if (v->unblock == WEIR_UNBLOCK_ADD_CAPACITY)
         put_amount(s, v->unblock_resource, v->unblock_amount, out);
+    else if (v->unblock == WEIR_UNBLOCK_WAIT_FOR || v->unblock == WEIR_UNBLOCK_WAIT_FOR_ANY)
+        put_ends(s, v, out);
     else
         put_row_name(s, v->unblock_subject_kind, v->unblock_subject, out);
-    if (v->unblock == WEIR_UNBLOCK_WAIT_FOR && v->unblock_n_more > 0)
-        weir_buf_printf(out, " and %u more", v->unblock_n_more);
+    if (v->unblock == WEIR_UNBLOCK_UNCORDON) {
+        if (v->unblock_n_more > 0)
+            weir_buf_printf(out, " and %u more", v->unblock_n_more);
+        if (v->unblock_n_ends > 0)
+            weir_buf_puts(out, ", wait for ");
+        put_ends(s, v, out);
+    }
     if (v->unblock == WEIR_UNBLOCK_RAISE_LIMIT) {
         weir_buf_puts(out, " to ");
         put_amount(s, v->unblock_resource, v->unblock_amount, out);

@@ -5,9 +5,6 @@
 #include "base/sort.h"
 #include "core/queue/quota.h"
 
-/* Beyond these, ends that it would fit without are not looked for. */
-enum { NEEDED_MAX = 64 };
-
 static int compare_ends(const void *a, const void *b, const void *ctx)
 {
     const struct weir_holding *x = a;
@@ -48,26 +45,29 @@ static int list_ends(struct weir_explainer *x)
     return 0;
 }
 
-static int end_running(struct weir_overlay *overlay, uint32_t workload)
+static int end_running(struct weir_overlay *overlay, uint32_t workload, bool only_leaving)
 {
     const struct weir_overlay_job *job = &overlay->jobs[workload];
 
     for (uint32_t i = job->first_running; i < job->first_running + job->n_running; i++)
         if (overlay->running[i].state != WEIR_RUNNING_GONE &&
+            (!only_leaving || overlay->running[i].state == WEIR_RUNNING_LEAVING) &&
             weir_overlay_leave(overlay, i, WEIR_RUNNING_GONE) < 0)
             return WEIR_E_NO_MEMORY;
     return 0;
 }
 
 /* The ends from `from` to before `to` come to pass. */
-static int let_end(struct weir_explainer *x, uint32_t from, uint32_t to)
+static int let_end(struct weir_explainer *x, const struct weir_ends_query *query, uint32_t from,
+                   uint32_t to)
 {
+    bool only_leaving = query->promised_to != WEIR_NONE;
     struct weir_overlay *overlay = x->overlay;
 
     for (uint32_t i = from; i < to; i++)
-        if (end_running(overlay, x->ends[i].workload) < 0)
+        if (end_running(overlay, x->ends[i].workload, only_leaving) < 0)
             return WEIR_E_NO_MEMORY;
-    for (uint32_t i = 0; i < x->n_steps_before_ends; i++) {
+    for (uint32_t i = 0; !only_leaving && i < x->n_steps_before_ends; i++) {
         const struct weir_overlay_step *step = &overlay->steps[i];
         uint32_t place = step->running == WEIR_NONE && step->taker.workload != WEIR_NONE
                              ? x->place_in_ends[step->taker.workload]
@@ -93,7 +93,7 @@ static int try(struct weir_explainer *x, const struct weir_ends_query *query, ui
                uint32_t to)
 {
     struct weir_overlay_mark mark = weir_overlay_mark(x->overlay);
-    int r = let_end(x, from, to);
+    int r = let_end(x, query, from, to);
 
     if (r == 0)
         r = place(x, query);
@@ -136,37 +136,130 @@ static int find_fewest(struct weir_explainer *x, const struct weir_ends_query *q
     return r;
 }
 
+static int give_back_promises(struct weir_explainer *x, uint32_t workload)
+{
+    for (uint32_t i = 0; i < x->n_steps_before_ends; i++) {
+        const struct weir_overlay_step *step = &x->overlay->steps[i];
+
+        if (step->running == WEIR_NONE && step->views == WEIR_IN_SOON &&
+            step->taker.workload == workload && weir_overlay_give_back(x->overlay, i) < 0)
+            return WEIR_E_NO_MEMORY;
+    }
+    return 0;
+}
+
+static void add(const struct weir_explainer *x, uint32_t place, bool is_leaving,
+                struct weir_ends *ends)
+{
+    const struct weir_holding *end = &x->ends[place];
+
+    if (ends->n == WEIR_ENDS_MAX) {
+        ends->n_more++;
+        return;
+    }
+    ends->items[ends->n++] =
+        (struct weir_awaited){.workload = end->workload,
+                              .end_p50_wall_ms =
+                                  is_leaving ? x->tick->now.wall_ms + x->tick->policy->stop_grace_ms
+                                             : end->last_end_wall_ms};
+}
+
+static bool is_among(const struct weir_ends *ends, uint32_t workload)
+{
+    for (uint32_t i = 0; i < ends->n; i++)
+        if (ends->items[i].workload == workload)
+            return true;
+    return false;
+}
+
 int weir_ends_find(struct weir_explainer *x, const struct weir_ends_query *query,
                    struct weir_ends *ret_ends)
 {
-    struct weir_ends ends = {.last = WEIR_NONE};
-    uint32_t n_needed = 0;
+    bool only_leaving = query->promised_to != WEIR_NONE;
     uint32_t n;
     int r = list_ends(x);
 
+    ret_ends->n = 0;
+    ret_ends->n_more = 0;
+    if (r == 0 && only_leaving)
+        r = give_back_promises(x, query->promised_to);
+    if (r == 0 && query->certain != WEIR_NONE)
+        r = end_running(x->overlay, query->certain, false);
     if (r == 0)
         r = find_fewest(x, query, x->n_ends, &n);
     if (r <= 0)
         return r;
     /* The last of the fewest is needed; what else is, of those before it? */
     while (n > 0) {
-        if (n_needed == 0)
-            ends.last = x->ends[n - 1].workload;
-        if (++n_needed == NEEDED_MAX) {
-            n_needed += n - 1;
-            r = let_end(x, 0, n);
+        add(x, n - 1, only_leaving, ret_ends);
+        if (ret_ends->n == WEIR_ENDS_MAX) {
+            ret_ends->n_more = n - 1;
+            r = let_end(x, query, 0, n);
             break;
         }
-        r = let_end(x, n - 1, n);
+        r = let_end(x, query, n - 1, n);
         if (r == 0)
             r = find_fewest(x, query, n - 1, &n);
         if (r < 0)
             return r;
     }
-    if (r >= 0)
-        r = place(x, query);
-    if (n_needed > 1)
-        ends.n_more = n_needed - 1;
-    *ret_ends = ends;
-    return r;
+    if (query->certain != WEIR_NONE && !is_among(ret_ends, query->certain))
+        add(x, x->place_in_ends[query->certain] - 1, false, ret_ends);
+    return r < 0 ? r : place(x, query);
+}
+
+int weir_ends_first(struct weir_explainer *x, struct weir_ends *ret_ends)
+{
+    if (list_ends(x) < 0)
+        return WEIR_E_NO_MEMORY;
+    ret_ends->n = 0;
+    ret_ends->n_more = 0;
+    for (uint32_t i = 0; i < x->n_ends; i++)
+        add(x, i, false, ret_ends);
+    return 0;
+}
+
+static bool is_leaving(const struct weir_overlay *overlay, uint32_t workload)
+{
+    const struct weir_overlay_job *job = &overlay->jobs[workload];
+
+    for (uint32_t i = job->first_running; i < job->first_running + job->n_running; i++)
+        if (overlay->running[i].state == WEIR_RUNNING_LEAVING)
+            return true;
+    return false;
+}
+
+int weir_ends_leaving(struct weir_explainer *x, struct weir_ends *ret_ends)
+{
+    if (list_ends(x) < 0)
+        return WEIR_E_NO_MEMORY;
+    ret_ends->n = 0;
+    ret_ends->n_more = 0;
+    for (uint32_t i = x->n_ends; i-- > 0;)
+        if (is_leaving(x->overlay, x->ends[i].workload))
+            add(x, i, true, ret_ends);
+    return 0;
+}
+
+int weir_ends_write(struct weir_explainer *x, const struct weir_ends *ends,
+                    struct weir_verdict *verdict)
+{
+    verdict->unblock_first_end = x->tick->draft.n_ends;
+    verdict->unblock_n_ends = ends->n;
+    verdict->unblock_n_more_ends = ends->n_more;
+    for (uint32_t i = 0; i < ends->n; i++)
+        if (weir_draft_end(&x->tick->draft, ends->items[i]) < 0)
+            return WEIR_E_NO_MEMORY;
+    return 0;
+}
+
+int weir_ends_wait_for(struct weir_explainer *x, enum weir_unblock_kind kind,
+                       const struct weir_ends *ends, struct weir_verdict *verdict)
+{
+    if (ends->n == 0)
+        return 0;
+    verdict->unblock = kind;
+    verdict->unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
+    verdict->unblock_subject = ends->items[0].workload;
+    return weir_ends_write(x, ends, verdict);
 }

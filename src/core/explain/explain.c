@@ -1,7 +1,9 @@
 #include "core/explain/explain.h"
 
 #include "base/err.h"
+#include "core/explain/ends.h"
 #include "core/explain/tree.h"
+#include "core/explain/unblock.h"
 #include "core/explain/whatif.h"
 
 static int add_verdict(struct weir_explainer *x, const struct weir_candidate *c,
@@ -14,20 +16,25 @@ static int add_verdict(struct weir_explainer *x, const struct weir_candidate *c,
 
 /* ---- what was not considered ---- */
 
-static void unblock_idle(const struct weir_candidate *c, struct weir_verdict *verdict)
+static int unblock_idle(struct weir_explainer *x, const struct weir_candidate *c,
+                        struct weir_verdict *verdict)
 {
+    const struct weir_tick *tick = x->tick;
+    /* Its own tasks that are still stopping. */
+    const struct weir_ends own = {
+        .items = {{c->workload, 0, tick->now.wall_ms + tick->policy->stop_grace_ms}}, .n = 1};
+
     if (c->code == WEIR_REASON_HELD) {
         verdict->unblock = WEIR_UNBLOCK_RELEASE;
         verdict->unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
         verdict->unblock_subject = c->workload;
     } else if (c->code == WEIR_REASON_GANG) {
-        verdict->unblock = WEIR_UNBLOCK_WAIT_FOR;
-        verdict->unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
-        verdict->unblock_subject = c->workload;
+        return weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &own, verdict);
     } else if (c->until_wall_ms < INT64_MAX) {
         verdict->unblock = WEIR_UNBLOCK_WAIT_UNTIL;
         verdict->unblock_amount = c->until_wall_ms;
     }
+    return 0;
 }
 
 static uint32_t level_of(const struct weir_candidate *c)
@@ -72,7 +79,8 @@ static int explain_idle(struct weir_explainer *x, const struct weir_candidate *c
     } else if (idle_tree(x, c, &verdict) < 0) {
         return WEIR_E_NO_MEMORY;
     }
-    unblock_idle(c, &verdict);
+    if (unblock_idle(x, c, &verdict) < 0)
+        return WEIR_E_NO_MEMORY;
     return add_verdict(x, c, verdict);
 }
 
@@ -80,16 +88,13 @@ static int explain_idle(struct weir_explainer *x, const struct weir_candidate *c
 
 /* Who leaves there, of what it asks for, or else of anything. */
 static int find_leaving(struct weir_explainer *x, const struct weir_candidate *c,
-                        struct weir_reason *reason)
+                        const struct weir_set *set, struct weir_reason *reason)
 {
-    struct weir_holder_query query = {.node = c->promised_node,
+    struct weir_holder_query query = {.request = &set->members[0].request,
+                                      .node = c->promised_node,
                                       .queue = WEIR_NONE,
                                       .only_leaving = true};
-    struct weir_set set;
 
-    if (weir_what_if_set(x, &x->line->wants[c->want], &set) < 0)
-        return WEIR_E_NO_MEMORY;
-    query.request = &set.members[0].request;
     reason->resource = weir_request_resource(query.request->shape);
     query.resource = reason->resource;
     if (query.request->shape->n_devices == 0)
@@ -110,6 +115,7 @@ static int explain_evicting(struct weir_explainer *x, const struct weir_candidat
     struct weir_verdict verdict = {.unblock_subject = WEIR_NONE, .unblock_resource = WEIR_NONE};
     struct weir_reason reason = weir_reason_at(WEIR_LEVEL_NODES);
     struct weir_reason_chain chain;
+    struct weir_set set;
 
     reason.code = WEIR_REASON_EVICTING;
     reason.count = c->n_promised;
@@ -117,17 +123,14 @@ static int explain_evicting(struct weir_explainer *x, const struct weir_candidat
         reason.subject_kind = WEIR_SUBJECT_NODE;
         reason.subject = x->overlay->nodes[c->promised_node].index;
     }
-    if (find_leaving(x, c, &reason) < 0 || weir_chain_start(x, WEIR_REASON_NONE, &chain) < 0 ||
-        weir_chain_add(x, &chain, reason) < 0)
+    if (weir_what_if_set(x, &x->line->wants[c->want], &set) < 0 ||
+        find_leaving(x, c, &set, &reason) < 0 ||
+        weir_chain_start(x, WEIR_REASON_NONE, &chain) < 0 || weir_chain_add(x, &chain, reason) < 0)
         return WEIR_E_NO_MEMORY;
     verdict.reason = chain.root;
     verdict.blocking = chain.blocking;
-    verdict.unblock_subject = weir_holders_last(x);
-    if (verdict.unblock_subject != WEIR_NONE) {
-        verdict.unblock_n_more = x->n_holdings - 1;
-        verdict.unblock = WEIR_UNBLOCK_WAIT_FOR;
-        verdict.unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
-    }
+    if (weir_unblock_promised(x, &set, c->workload, &verdict) < 0)
+        return WEIR_E_NO_MEMORY;
     return add_verdict(x, c, verdict);
 }
 
@@ -156,12 +159,11 @@ static int explain_want(struct weir_explainer *x, const struct weir_candidate *c
     /* Capacity elsewhere is of no use to the rest of a gang whose domain is fixed: its own end is.
      */
     if (verdict.unblock == WEIR_UNBLOCK_ADD_CAPACITY && want->scope.level != WEIR_NONE) {
-        verdict.unblock = WEIR_UNBLOCK_WAIT_FOR;
-        verdict.unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
-        verdict.unblock_subject = c->workload;
+        verdict.unblock = WEIR_UNBLOCK_NONE;
         verdict.unblock_resource = WEIR_NONE;
         verdict.unblock_amount = 0;
-        verdict.unblock_n_more = 0;
+        if (weir_unblock_rest(x, want, c->workload, &verdict) < 0)
+            return WEIR_E_NO_MEMORY;
     }
     return add_verdict(x, c, verdict);
 }

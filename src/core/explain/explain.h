@@ -9,18 +9,19 @@
  *   - DEVICES: likewise for the devices of nodes in service; absent for work without.
  * Code NONE means passed. The verdict's `blocking` is the first that is not, outermost first.
  *
- * What the unblock says is true in this sense: once it has come to pass, with all that it counts
- * as "more", what was in the way is not; and done again and again, as long as the workload waits,
- * it lets it start. Where waiting is enough (on the fleet as it is, empty, it would fit), it names
- * the last of the workloads that have to end, and says how many more have to before. Else, if it
- * would fit with nothing cordoned, a node or device to uncordon, and how many more of these and how
- * many ends it takes besides. Else capacity. */
+ * What the unblock says is true in this sense: once it has come to pass, with all that it names and
+ * counts as "more", what was in the way is not; and done again and again, as long as the workload
+ * waits, it lets it start. Where waiting is enough (on the fleet as it is, empty, it would fit), it
+ * names the workloads that have to end, with none among them that it could do without; where it
+ * fits already, and only came too late in this decision, those of which any may end first. Else, if
+ * it would fit with nothing cordoned, a node or device to uncordon, how many more of these, and the
+ * ends that it takes besides. Else capacity. */
 #ifndef WEIR_CORE_EXPLAIN_EXPLAIN_H
 #define WEIR_CORE_EXPLAIN_EXPLAIN_H
 
 #include "core/queue/order.h"
 
-enum { WEIR_HOLDERS_MAX = 8 };
+enum { WEIR_HOLDERS_MAX = 8, WEIR_ENDS_MAX = 64 };
 
 /* Verdicts, reasons and holders into the draft. 0 or WEIR_E_NO_MEMORY. */
 int weir_explain(struct weir_line *line);

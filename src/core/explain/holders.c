@@ -78,15 +78,12 @@ static int add(struct weir_explainer *x, uint32_t workload, int64_t amount, int6
         if (weir_arena_grow(x->tick->arena, &x->holdings, &x->cap_holdings, x->n_holdings + 1,
                             sizeof(x->holdings[0])) < 0)
             return WEIR_E_NO_MEMORY;
-        x->holdings[x->n_holdings++] = (struct weir_holding){.workload = workload,
-                                                             .first_end_wall_ms = INT64_MAX,
-                                                             .last_end_wall_ms = 0};
+        x->holdings[x->n_holdings++] =
+            (struct weir_holding){.workload = workload, .last_end_wall_ms = 0};
         x->holding_of[workload] = x->n_holdings;
     }
     holding = &x->holdings[x->holding_of[workload] - 1];
     holding->amount += amount;
-    if (end_wall_ms < holding->first_end_wall_ms)
-        holding->first_end_wall_ms = end_wall_ms;
     if (end_wall_ms > holding->last_end_wall_ms)
         holding->last_end_wall_ms = end_wall_ms;
     return 0;
@@ -159,36 +156,6 @@ int weir_holders_find(struct weir_explainer *x, const struct weir_holder_query *
 static const struct weir_key *key_of(const struct weir_explainer *x, uint32_t workload)
 {
     return &weir_world_workload(x->tick->world, workload)->row.key;
-}
-
-uint32_t weir_holders_first(const struct weir_explainer *x)
-{
-    const struct weir_holding *first = NULL;
-
-    for (uint32_t i = 0; i < x->n_holdings; i++) {
-        const struct weir_holding *h = &x->holdings[i];
-
-        if (first == NULL || h->first_end_wall_ms < first->first_end_wall_ms ||
-            (h->first_end_wall_ms == first->first_end_wall_ms &&
-             weir_key_cmp(key_of(x, h->workload), key_of(x, first->workload)) < 0))
-            first = h;
-    }
-    return first != NULL ? first->workload : WEIR_NONE;
-}
-
-uint32_t weir_holders_last(const struct weir_explainer *x)
-{
-    const struct weir_holding *last = NULL;
-
-    for (uint32_t i = 0; i < x->n_holdings; i++) {
-        const struct weir_holding *h = &x->holdings[i];
-
-        if (last == NULL || h->last_end_wall_ms > last->last_end_wall_ms ||
-            (h->last_end_wall_ms == last->last_end_wall_ms &&
-             weir_key_cmp(key_of(x, h->workload), key_of(x, last->workload)) > 0))
-            last = h;
-    }
-    return last != NULL ? last->workload : WEIR_NONE;
 }
 
 static bool is_larger(const struct weir_explainer *x, const struct weir_holding *a,

@@ -12,8 +12,7 @@ struct weir_holding {
     uint32_t workload;
     uint32_t reserved;
     int64_t amount;
-    int64_t first_end_wall_ms; /* of its tasks that hold */
-    int64_t last_end_wall_ms;
+    int64_t last_end_wall_ms; /* of its tasks that hold */
 };
 
 struct weir_explainer {
@@ -45,9 +44,6 @@ struct weir_holder_query {
 int weir_explainer_init(struct weir_explainer *x, struct weir_line *line);
 /* Lists them in x->holdings: what runs, what was started, what room is promised to. */
 int weir_holders_find(struct weir_explainer *x, const struct weir_holder_query *query);
-/* Of x->holdings the one that lets go first, or last; or WEIR_NONE: workload row. */
-uint32_t weir_holders_first(const struct weir_explainer *x);
-uint32_t weir_holders_last(const struct weir_explainer *x);
 /* The largest of them into the draft, for this reason. */
 int weir_holders_write(struct weir_explainer *x, struct weir_reason *reason);
 

@@ -96,17 +96,8 @@ int weir_survey(struct weir_explainer *x, struct weir_set *set, const struct wei
 
 /* ---- ways out ---- */
 
-static void wait_for(struct weir_verdict *verdict, uint32_t workload, uint32_t n_more)
-{
-    if (workload == WEIR_NONE)
-        return;
-    verdict->unblock = WEIR_UNBLOCK_WAIT_FOR;
-    verdict->unblock_subject_kind = WEIR_SUBJECT_WORKLOAD;
-    verdict->unblock_subject = workload;
-    verdict->unblock_n_more = n_more;
-}
-
-/* The ends after which the query fits, if there are any. */
+/* The ends after which the query fits, if there are any. Where none is needed, it only came too
+ * late in this decision, and whatever ends first brings the next one. */
 static int wait_for_ends(struct weir_explainer *x, const struct weir_ends_query *query,
                          struct weir_verdict *verdict)
 {
@@ -115,15 +106,20 @@ static int wait_for_ends(struct weir_explainer *x, const struct weir_ends_query 
     int r = weir_ends_find(x, query, &ends);
 
     weir_overlay_rollback(x->overlay, mark);
-    if (r == 1)
-        wait_for(verdict, ends.last, ends.n_more);
-    return r < 0 ? r : 0;
+    if (r <= 0)
+        return r;
+    if (ends.n > 0)
+        return weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &ends, verdict);
+    if (weir_ends_first(x, &ends) < 0)
+        return WEIR_E_NO_MEMORY;
+    return weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR_ANY, &ends, verdict);
 }
 
 int weir_unblock_limit(struct weir_explainer *x, struct weir_set *set,
                        const struct weir_quota_over *over, struct weir_verdict *verdict)
 {
-    struct weir_ends_query query = {.set = set, .limits = true, .places = true};
+    struct weir_ends_query query = {
+        .set = set, .limits = true, .places = true, .promised_to = WEIR_NONE, .certain = WEIR_NONE};
     int64_t ask = set->amounts.of[over->resource];
 
     for (int attempt = 0;
@@ -142,24 +138,50 @@ int weir_unblock_limit(struct weir_explainer *x, struct weir_set *set,
     return 0;
 }
 
-/* Where all of it would fit as things are, it only came too late in this decision, and nobody's end
- * is needed: then whoever holds anything, and lets go first. */
-static int unblock_by_waiting(struct weir_explainer *x, struct weir_set *set,
-                              struct weir_verdict *verdict)
+/* Of what leaves some may leave for others, and somewhere else. */
+int weir_unblock_promised(struct weir_explainer *x, struct weir_set *set, uint32_t workload,
+                          struct weir_verdict *verdict)
 {
-    const struct weir_ends_query query = {.set = set, .places = true};
-    const struct weir_holder_query all = {.resource = WEIR_NONE,
-                                          .node = WEIR_NONE,
-                                          .queue = WEIR_NONE};
+    const struct weir_ends_query query = {
+        .set = set, .limits = true, .places = true, .promised_to = workload, .certain = WEIR_NONE};
+    struct weir_ends ends;
 
     if (wait_for_ends(x, &query, verdict) < 0)
         return WEIR_E_NO_MEMORY;
     if (verdict->unblock != WEIR_UNBLOCK_NONE)
         return 0;
-    if (weir_holders_find(x, &all) < 0)
+    /* The set may be of a role that was promised nothing, while others were. */
+    if (weir_ends_leaving(x, &ends) < 0)
         return WEIR_E_NO_MEMORY;
-    wait_for(verdict, weir_holders_first(x), 0);
-    return 0;
+    return weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &ends, verdict);
+}
+
+int weir_unblock_rest(struct weir_explainer *x, const struct weir_want *want, uint32_t workload,
+                      struct weir_verdict *verdict)
+{
+    struct weir_set set;
+    const struct weir_ends_query query = {
+        .set = &set, .limits = true, .places = true, .promised_to = WEIR_NONE, .certain = workload};
+    const struct weir_ends own = {.items = {{workload, 0, INT64_MAX}}, .n = 1};
+
+    if (weir_what_if_set(x, want, &set) < 0)
+        return WEIR_E_NO_MEMORY;
+    set.scope = WEIR_SCOPE_ALL;
+    if (wait_for_ends(x, &query, verdict) < 0)
+        return WEIR_E_NO_MEMORY;
+    /* First its own end, then see. */
+    return verdict->unblock != WEIR_UNBLOCK_NONE
+               ? 0
+               : weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &own, verdict);
+}
+
+static int unblock_by_waiting(struct weir_explainer *x, struct weir_set *set,
+                              struct weir_verdict *verdict)
+{
+    const struct weir_ends_query query = {
+        .set = set, .places = true, .promised_to = WEIR_NONE, .certain = WEIR_NONE};
+
+    return wait_for_ends(x, &query, verdict);
 }
 
 static void swap(uint32_t *a, uint32_t *b)
@@ -223,7 +245,8 @@ static int uncordon_spots(const struct weir_explainer *x, const struct weir_over
 static int unblock_by_uncordoning(struct weir_explainer *x, struct weir_set *set,
                                   struct weir_verdict *verdict)
 {
-    const struct weir_ends_query query = {.set = set, .places = true};
+    const struct weir_ends_query query = {
+        .set = set, .places = true, .promised_to = WEIR_NONE, .certain = WEIR_NONE};
     struct weir_overlay *fleet = weir_what_if_fleet(x, WEIR_WHAT_IF_UNCORDONED);
     struct weir_overlay_mark mark = weir_overlay_mark(x->overlay);
     struct weir_ends ends;
@@ -240,10 +263,8 @@ static int unblock_by_uncordoning(struct weir_explainer *x, struct weir_set *set
     if (r != 1)
         return r;
     if (verdict->unblock == WEIR_UNBLOCK_NONE)
-        wait_for(verdict, ends.last, ends.n_more);
-    else if (ends.last != WEIR_NONE)
-        verdict->unblock_n_ends = ends.n_more + 1;
-    return 0;
+        return weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &ends, verdict);
+    return weir_ends_write(x, &ends, verdict);
 }
 
 static void unblock_by_capacity(const struct weir_set *set, struct weir_verdict *verdict)

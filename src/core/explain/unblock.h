@@ -35,5 +35,12 @@ int weir_unblock_limit(struct weir_explainer *x, struct weir_set *set,
                        const struct weir_quota_over *over, struct weir_verdict *verdict);
 int weir_unblock_places(struct weir_explainer *x, struct weir_set *set,
                         const struct weir_survey *survey, struct weir_verdict *verdict);
+/* Of a workload for which others are leaving. */
+int weir_unblock_promised(struct weir_explainer *x, struct weir_set *set, uint32_t workload,
+                          struct weir_verdict *verdict);
+/* Of the rest of a gang for which its domain has no room, also when empty: what runs of it has to
+ * end, as that is what fixes the domain, and others perhaps. */
+int weir_unblock_rest(struct weir_explainer *x, const struct weir_want *want, uint32_t workload,
+                      struct weir_verdict *verdict);
 
 #endif

@@ -50,28 +50,32 @@ static void put_sentences(struct explaining *e)
 
 /* ---- the tree ---- */
 
-static int put_holder_name(void *arg, const struct weir_workload_record *record)
+static int put_workload_name(void *arg, const struct weir_workload_record *record)
 {
     weir_api_put_str(arg, "name", record->name);
     return 0;
 }
 
-static void put_holders(struct explaining *e, const struct weir_reason *reason, uint32_t resource)
+static void put_workload(struct explaining *e, uint32_t workload)
 {
     const struct weir_store *store = weir_api_store(e->call->api);
-    const struct weir_world *world = e->words.world;
+    uint64_t number = weir_world_workload(e->words.world, workload)->number;
 
+    weir_api_put_id(e->w, "id", number);
+    store->get_workload(store->ctx, number, put_workload_name, e->w, NULL);
+}
+
+static void put_holders(struct explaining *e, const struct weir_reason *reason, uint32_t resource)
+{
     weir_json_key(e->w, "holders");
     weir_json_array_begin(e->w);
     for (uint32_t i = 0; i < reason->n_holders; i++) {
         const struct weir_holder *holder = &e->words.plan->holders[reason->first_holder + i];
-        uint64_t number = weir_world_workload(world, holder->workload)->number;
 
         weir_json_object_begin(e->w);
-        weir_api_put_id(e->w, "id", number);
-        store->get_workload(store->ctx, number, put_holder_name, e->w, NULL);
+        put_workload(e, holder->workload);
         weir_json_key(e->w, "amount");
-        weir_api_put_amount(e->w, world, resource, holder->amount);
+        weir_api_put_amount(e->w, e->words.world, resource, holder->amount);
         weir_api_put_time(e->w, "end_p50_ms", holder->end_p50_wall_ms);
         weir_json_object_end(e->w);
     }
@@ -142,6 +146,23 @@ static void put_tree(struct explaining *e, uint32_t first, uint32_t depth)
     weir_json_array_end(e->w);
 }
 
+static void put_ends(struct explaining *e, const struct weir_verdict *verdict)
+{
+    weir_json_key(e->w, "ends");
+    weir_json_array_begin(e->w);
+    for (uint32_t i = 0; i < verdict->unblock_n_ends; i++) {
+        const struct weir_awaited *end = &e->words.plan->ends[verdict->unblock_first_end + i];
+
+        weir_json_object_begin(e->w);
+        put_workload(e, end->workload);
+        weir_api_put_time(e->w, "end_p50_ms", end->end_p50_wall_ms);
+        weir_json_object_end(e->w);
+    }
+    weir_json_array_end(e->w);
+    weir_json_key(e->w, "more_ends");
+    weir_json_u64(e->w, verdict->unblock_n_more_ends);
+}
+
 static void put_unblock(struct explaining *e, const struct weir_verdict *verdict)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
@@ -158,6 +179,7 @@ static void put_unblock(struct explaining *e, const struct weir_verdict *verdict
     put_resource(e, is_time ? WEIR_NONE : verdict->unblock_resource);
     put_number(e, "amount", is_time ? WEIR_NONE : verdict->unblock_resource,
                verdict->unblock_amount);
+    put_ends(e, verdict);
     weir_json_object_end(e->w);
     weir_words_unblock(&e->words, verdict, &text);
     add_sentence(e, &text);

@@ -19,6 +19,8 @@ const char *weir_words_waiting(const struct weir_plan *plan, const struct weir_v
 /* "2 GPUs", "0.5 of a GPU", "1 h100-sxm", "32 GiB of memory", "4 CPUs". */
 void weir_words_amount(const struct weir_world *world, uint32_t resource, int64_t amount,
                        struct weir_buf *out);
+/* It alone: "GPUs", "h100-sxm GPUs", "memory"; of WEIR_NONE "GPUs". */
+void weir_words_resource(const struct weir_world *world, uint32_t resource, struct weir_buf *out);
 /* In the server's time zone: "14:20 UTC", with the date if it is another day than now. */
 void weir_words_time(int64_t wall_ms, int64_t now_wall_ms, struct weir_buf *out);
 /* "queue/research", "node/a", "gpu/GPU-…", "workload/12"; empty for none. */

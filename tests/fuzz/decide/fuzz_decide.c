@@ -62,6 +62,25 @@ static void walk(const struct weir_plan *plan, uint32_t at, uint8_t *seen, int d
     }
 }
 
+static void check_ends(const struct weir_world *world, const struct weir_plan *plan,
+                       const struct weir_verdict *v)
+{
+    bool waits = v->unblock == WEIR_UNBLOCK_WAIT_FOR || v->unblock == WEIR_UNBLOCK_WAIT_FOR_ANY;
+
+    WEIR_ASSERT(v->unblock_first_end + v->unblock_n_ends <= plan->n_ends);
+    WEIR_ASSERT(!waits || (v->unblock_n_ends > 0 &&
+                           plan->ends[v->unblock_first_end].workload == v->unblock_subject));
+    WEIR_ASSERT(waits || v->unblock == WEIR_UNBLOCK_UNCORDON ||
+                v->unblock_n_ends + v->unblock_n_more_ends == 0);
+    for (uint32_t i = 0; i < v->unblock_n_ends; i++) {
+        uint32_t workload = plan->ends[v->unblock_first_end + i].workload;
+
+        WEIR_ASSERT(is_row(world, WEIR_TABLE_WORKLOADS, workload));
+        for (uint32_t j = 0; j < i; j++)
+            WEIR_ASSERT(plan->ends[v->unblock_first_end + j].workload != workload);
+    }
+}
+
 static void check_reasons(const struct weir_world *world, const struct weir_plan *plan)
 {
     uint8_t *seen = calloc(plan->n_reasons + 1u, 1);
@@ -75,6 +94,7 @@ static void check_reasons(const struct weir_world *world, const struct weir_plan
         if (!seen[v->reason]) /* else it shares the tree of another */
             walk(plan, v->reason, seen, 0);
         WEIR_ASSERT(v->blocking < plan->n_reasons && seen[v->blocking]);
+        check_ends(world, plan, v);
     }
     for (uint32_t i = 0; i < plan->n_reasons; i++) {
         const struct weir_reason *r = &plan->reasons[i];

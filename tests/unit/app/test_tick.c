@@ -349,7 +349,7 @@ static void a_key_is_answered_whatever_became_of_the_queue(void **state)
     tick();
     assert_int_equal(app_rig_n_live(&rig), 0);
     apply("[" QUEUE("b", "{\"parent\":\"a\"}") "]");
-    assert_int_equal(app_rig_submit(&rig, spec, "", NULL), WEIR_E_INVALID);
+    assert_int_equal(app_rig_submit(&rig, spec, "", NULL), WEIR_E_IMPOSSIBLE);
     assert_int_equal(app_rig_submit(&rig, spec, "k", NULL), 0);
     tick();
     assert_int_equal(rig.answers[rig.n_answers - 1].result, 0);

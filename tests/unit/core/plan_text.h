@@ -69,8 +69,9 @@ static inline void put_plan(const struct bench *b, const struct random_world *w,
         weir_buf_printf(out, "%u %s:", v->position, job_name(b, w, v->workload));
         put_reason(b, w, v->reason, out);
         weir_buf_printf(out, " unblock %u %lld", v->unblock, (long long)v->unblock_amount);
-        if (v->unblock == WEIR_UNBLOCK_WAIT_FOR)
-            weir_buf_printf(out, " %s", job_name(b, w, v->unblock_subject));
+        for (uint32_t e = 0; e < v->unblock_n_ends; e++)
+            weir_buf_printf(out, " %s",
+                            job_name(b, w, b->plan.ends[v->unblock_first_end + e].workload));
         weir_buf_putc(out, '\n');
     }
     assert_int_equal(weir_buf_check(out, "plan", NULL), 0);

@@ -42,86 +42,87 @@ static void fleet(struct bench *b)
     add_queue(b, (struct queue_spec){.name = "free"});
 }
 
+static const struct admit_case cases[] = {
+    {{.queue = "q", .gpus = 8}, WEIR_REASON_NONE, 0, "", ""},
+    {{.queue = "q", .gpus = 16},
+     WEIR_REASON_RESOURCES,
+     8000,
+     "asks for 16 GPUs, no node that would do otherwise has more than 8 GPUs",
+     "ask for at most 8 GPUs (--gpus 8), or for 2 members of 8 GPUs (--members 2)"},
+    {{.queue = "q", .gpus = 1, .class = "a100"},
+     WEIR_REASON_GPU_CLASS,
+     0,
+     "asks for GPU model 'a100', there is none",
+     "'h100' would do otherwise"},
+    {{.queue = "q", .gpus = 1, .gpu_gib = 100},
+     WEIR_REASON_GPU_MEMORY,
+     80LL << 30,
+     "asks for 100Gi of memory on each GPU, the largest has 80Gi",
+     "ask for at most 80Gi (--gpu-memory)"},
+    {{.queue = "q", .gpus = 1, .gpu_gib = 40, .class = "l4"},
+     WEIR_REASON_GPU_MEMORY,
+     24LL << 30,
+     "asks for 40Gi of memory on each GPU, the largest has 24Gi",
+     "ask for at most 24Gi (--gpu-memory), or for 'h100' (--gpu-model)"},
+    {{.queue = "q", .cpus = 65},
+     WEIR_REASON_CPU,
+     64000,
+     "asks for 65 CPUs, no node that would do otherwise has more than 64 CPUs",
+     "ask for at most 64 CPUs (--cpu 64)"},
+    {{.queue = "q", .gib = 600},
+     WEIR_REASON_MEMORY,
+     512LL << 30,
+     "asks for 600Gi of memory, no node that would do otherwise has more than 512Gi",
+     "ask for at most 512Gi (--memory 512Gi)"},
+    {{.queue = "q", .gpus = 1, .label = "y"},
+     WEIR_REASON_LABELS,
+     0,
+     "no node has the labels it asks for",
+     ""},
+    {{.queue = "q", .gpus = 3, .label = "x"},
+     WEIR_REASON_RESOURCES,
+     2000,
+     "asks for 3 GPUs, no node that would do otherwise has more than 2 GPUs",
+     "ask for at most 2 GPUs (--gpus 2)"},
+    {{.queue = "prod", .mgpu = 500},
+     WEIR_REASON_ISOLATION,
+     0,
+     "asks for a part of a GPU, no GPU here can be shared with isolation hardware",
+     "ask for whole GPUs"},
+    {{.queue = "prod", .gpus = 1}, WEIR_REASON_NONE, 0, "", ""},
+    {{.queue = "q", .mgpu = 500, .isolation = WEIR_ISOLATION_MEMORY}, WEIR_REASON_NONE, 0, "", ""},
+    {{.queue = "small", .gpus = 3},
+     WEIR_REASON_QUEUE_LIMIT,
+     2000,
+     "asks for 3 GPUs at once, queue 'small' is limited to 2 GPUs",
+     "ask for at most 2 GPUs (--gpus 2), or raise the limit of 'small'"},
+    {{.queue = "q", .gpus = 2, .tasks = 7},
+     WEIR_REASON_PARENT_LIMIT,
+     1000,
+     "asks for 14 GPUs at once, queue 'top' is limited to 12 GPUs",
+     "ask for at most 1 GPU for each member (--gpus 1), or raise the limit of 'top'"},
+    {{.queue = "small", .gpus = 1, .tasks = 100, .array = true}, WEIR_REASON_NONE, 0, "", ""},
+    {{.queue = "free", .gpus = 4, .tasks = 4},
+     WEIR_REASON_GANG,
+     3,
+     "4 members ask for 4 GPUs each, all nodes together have 14 GPUs",
+     "ask for at most 3 members (--members), or let it start with fewer (--min-members)"},
+    {{.queue = "free", .gpus = 4, .tasks = 4, .min = 3}, WEIR_REASON_NONE, 0, "", ""},
+    {{.queue = "free", .gpus = 2, .tasks = 7, .same_rack = true},
+     WEIR_REASON_TOPOLOGY,
+     6,
+     "asks for 7 members in one rack, none has room for more than 6",
+     "ask for at most 6 members (--members), or let it start with fewer (--min-members)"},
+    {{.queue = "free", .gpus = 2, .tasks = 6, .same_rack = true}, WEIR_REASON_NONE, 0, "", ""},
+    {{.queue = "top", .gpus = 3},
+     WEIR_REASON_MISCONFIGURED,
+     0,
+     "queue 'top' has queues below it: name one of those",
+     "'q' would do (--queue q)"},
+};
+
 static void judges_what_can_ever_run(void **state)
 {
-    static const struct admit_case cases[] = {
-        {{.queue = "q", .gpus = 8}, WEIR_REASON_NONE, 0, "", ""},
-        {{.queue = "q", .gpus = 16},
-         WEIR_REASON_RESOURCES,
-         8000,
-         "asks for 16 GPUs, no node that would do otherwise has more than 8 GPUs",
-         "ask for at most 8 GPUs (--gpus 8), or for 2 members of 8 GPUs (--members 2)"},
-        {{.queue = "q", .gpus = 1, .class = "a100"},
-         WEIR_REASON_GPU_CLASS,
-         0,
-         "asks for GPU model 'a100', there is none",
-         "'h100' would do otherwise"},
-        {{.queue = "q", .gpus = 1, .gpu_gib = 100},
-         WEIR_REASON_GPU_MEMORY,
-         80LL << 30,
-         "asks for 100Gi of memory on each GPU, the largest has 80Gi",
-         "ask for at most 80Gi (--gpu-memory)"},
-        {{.queue = "q", .gpus = 1, .gpu_gib = 40, .class = "l4"},
-         WEIR_REASON_GPU_MEMORY,
-         24LL << 30,
-         "asks for 40Gi of memory on each GPU, the largest has 24Gi",
-         "ask for at most 24Gi (--gpu-memory), or for 'h100' (--gpu-model)"},
-        {{.queue = "q", .cpus = 65},
-         WEIR_REASON_CPU,
-         64000,
-         "asks for 65 CPUs, no node that would do otherwise has more than 64 CPUs",
-         "ask for at most 64 CPUs (--cpu 64)"},
-        {{.queue = "q", .gib = 600},
-         WEIR_REASON_MEMORY,
-         512LL << 30,
-         "asks for 600Gi of memory, no node that would do otherwise has more than 512Gi",
-         "ask for at most 512Gi (--memory 512Gi)"},
-        {{.queue = "q", .gpus = 1, .label = "y"},
-         WEIR_REASON_LABELS,
-         0,
-         "no node has the labels it asks for",
-         ""},
-        {{.queue = "q", .gpus = 3, .label = "x"},
-         WEIR_REASON_RESOURCES,
-         2000,
-         "asks for 3 GPUs, no node that would do otherwise has more than 2 GPUs",
-         "ask for at most 2 GPUs (--gpus 2)"},
-        {{.queue = "prod", .mgpu = 500},
-         WEIR_REASON_ISOLATION,
-         0,
-         "asks for a part of a GPU, no GPU here can be shared with isolation hardware",
-         "ask for whole GPUs"},
-        {{.queue = "prod", .gpus = 1}, WEIR_REASON_NONE, 0, "", ""},
-        {{.queue = "q", .mgpu = 500, .isolation = WEIR_ISOLATION_MEMORY},
-         WEIR_REASON_NONE,
-         0,
-         "",
-         ""},
-        {{.queue = "small", .gpus = 3},
-         WEIR_REASON_QUEUE_LIMIT,
-         2000,
-         "asks for 3 GPUs at once, queue 'small' is limited to 2 GPUs",
-         "ask for at most 2 GPUs (--gpus 2), or raise the limit of 'small'"},
-        {{.queue = "q", .gpus = 2, .tasks = 7},
-         WEIR_REASON_PARENT_LIMIT,
-         1000,
-         "asks for 14 GPUs at once, queue 'top' is limited to 12 GPUs",
-         "ask for at most 1 GPU for each member (--gpus 1), or raise the limit of 'top'"},
-        {{.queue = "small", .gpus = 1, .tasks = 100, .array = true}, WEIR_REASON_NONE, 0, "", ""},
-        {{.queue = "free", .gpus = 4, .tasks = 4},
-         WEIR_REASON_GANG,
-         3,
-         "4 members ask for 4 GPUs each, all nodes together have 14 GPUs",
-         "ask for at most 3 members (--members), or let it start with fewer (--min-members)"},
-        {{.queue = "free", .gpus = 4, .tasks = 4, .min = 3}, WEIR_REASON_NONE, 0, "", ""},
-        {{.queue = "free", .gpus = 2, .tasks = 7, .same_rack = true},
-         WEIR_REASON_TOPOLOGY,
-         6,
-         "asks for 7 members in one rack, none has room for more than 6",
-         "ask for at most 6 members (--members), or let it start with fewer (--min-members)"},
-        {{.queue = "free", .gpus = 2, .tasks = 6, .same_rack = true}, WEIR_REASON_NONE, 0, "", ""},
-    };
-
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct weir_refusal refusal = {.nearest_class = WEIR_NONE};
@@ -137,6 +138,42 @@ static void judges_what_can_ever_run(void **state)
         assert_int_equal(refusal.nearest, cases[i].nearest);
         assert_string_equal(err.text, cases[i].text);
         assert_string_equal(err.hint, cases[i].hint);
+        bench_finish(&b);
+    }
+}
+
+/* Of those below, at any depth, the first by name that would take it. */
+static void names_a_queue_that_takes_it(void **state)
+{
+    static const struct {
+        struct job_spec spec;
+        const char *nearest; /* NULL: none */
+    } those[] = {
+        {{.queue = "org", .gpus = 1}, "tiny"},
+        {{.queue = "org", .gpus = 2}, "zoo"},
+        {{.queue = "lab", .gpus = 2}, NULL},
+        {{.queue = "org", .gpus = 8, .tasks = 2}, NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(those) / sizeof(those[0]); i++) {
+        struct weir_refusal refusal;
+        struct weir_err err;
+        struct bench b;
+
+        fleet(&b);
+        add_queue(&b, (struct queue_spec){.name = "org"});
+        add_queue(&b, (struct queue_spec){.name = "zoo", .parent = "org", .limit_gpus = 8});
+        add_queue(&b, (struct queue_spec){.name = "lab", .parent = "org"});
+        add_queue(&b, (struct queue_spec){.name = "tiny", .parent = "lab", .limit_gpus = 1});
+        assert_int_equal(admit(&b, those[i].spec, &refusal, &err), WEIR_E_IMPOSSIBLE);
+        assert_int_equal(refusal.reason.level, WEIR_LEVEL_QUEUE);
+        assert_int_equal(refusal.reason.code, WEIR_REASON_MISCONFIGURED);
+        assert_int_equal(refusal.reason.subject_kind, WEIR_SUBJECT_QUEUE);
+        assert_int_equal(refusal.reason.subject, queue_at(&b, those[i].spec.queue));
+        assert_int_equal(refusal.nearest_queue,
+                         those[i].nearest != NULL ? queue_at(&b, those[i].nearest) : WEIR_NONE);
+        assert_int_equal(strstr(err.hint, "would do") != NULL, those[i].nearest != NULL);
         bench_finish(&b);
     }
 }
@@ -173,6 +210,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(judges_what_can_ever_run),
+        cmocka_unit_test(names_a_queue_that_takes_it),
         cmocka_unit_test(looks_past_the_moment),
     };
 

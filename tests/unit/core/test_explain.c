@@ -39,6 +39,26 @@ static const struct weir_reason *blocking(const struct bench *b, const char *job
     return &b->plan.reasons[verdict_of(b, job)->blocking];
 }
 
+/* Whose ends it takes: names with blanks between. */
+static void assert_ends(const struct bench *b, const char *job, const char *names)
+{
+    const struct weir_verdict *v = verdict_of(b, job);
+    struct weir_str rest = weir_str(names);
+    struct weir_str each;
+    uint32_t n = 0;
+
+    while (rest.len > 0 && weir_str_split(&rest, ' ', &each)) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "%.*s", WEIR_STR_ARG(each));
+        assert_true(n < v->unblock_n_ends);
+        assert_int_equal(b->plan.ends[v->unblock_first_end + n].workload, job_at(b, name));
+        n++;
+    }
+    assert_int_equal(v->unblock_n_ends, n);
+    assert_int_equal(v->unblock_n_more_ends, 0);
+}
+
 static void busy_gpus_and_who_holds_them(void **state)
 {
     const struct weir_reason *reason;
@@ -78,11 +98,14 @@ static void busy_gpus_and_who_holds_them(void **state)
     /* The first to let go is the one to wait for. */
     v = verdict_of(&b, "j");
     assert_int_equal(v->unblock, WEIR_UNBLOCK_WAIT_FOR);
+    assert_ends(&b, "j", "small");
     assert_int_equal(v->unblock_subject, job_at(&b, "small"));
+    assert_int_equal(b.plan.ends[v->unblock_first_end].end_p50_wall_ms, b.now.wall_ms + 20000);
     /* Equal workloads share a tree; their places differ. */
     assert_int_equal(v->position, 1);
     assert_int_equal(verdict_of(&b, "twin")->position, 2);
     assert_int_equal(verdict_of(&b, "twin")->reason, v->reason);
+    assert_int_equal(verdict_of(&b, "twin")->unblock_first_end, v->unblock_first_end);
     bench_finish(&b);
 }
 
@@ -129,7 +152,7 @@ static void limits_say_where_and_how_much(void **state)
                         "nodes:None*1 devices:None*8(5/2)[devices:DeviceBusy*3]]");
     assert_int_equal(blocking(&b, "waits")->subject, queue_at(&b, "org"));
     assert_int_equal(verdict_of(&b, "waits")->unblock, WEIR_UNBLOCK_WAIT_FOR);
-    assert_int_equal(verdict_of(&b, "waits")->unblock_subject, job_at(&b, "runs"));
+    assert_ends(&b, "waits", "runs");
     assert_int_equal(verdict_of(&b, "never")->unblock, WEIR_UNBLOCK_RAISE_LIMIT);
     assert_int_equal(verdict_of(&b, "never")->unblock_subject, queue_at(&b, "org"));
     assert_int_equal(verdict_of(&b, "never")->unblock_amount, 9000);
@@ -217,7 +240,7 @@ static void evictions_and_promises(void **state)
     add_job(&b, (struct job_spec){.name = "small", .queue = "q", .gpus = 1});
     tick(&b);
     assert_string_equal(why(&b, "high"), "Evicting");
-    assert_int_equal(verdict_of(&b, "high")->unblock_subject, job_at(&b, "low"));
+    assert_ends(&b, "high", "low");
     assert_int_equal(blocking(&b, "high")->n_holders, 1);
     /* One GPU is free, and kept. */
     assert_string_equal(why(&b, "small"), "Reserved");
@@ -248,7 +271,7 @@ static void backoff_of_some_tasks(void **state)
     bench_finish(&b);
 }
 
-/* All the ends that it takes, and none that it does not: the last of them is named. */
+/* All the ends that it takes, the last of them first, and none that it does not. */
 static void the_ends_that_are_enough(void **state)
 {
     struct bench b;
@@ -271,13 +294,10 @@ static void the_ends_that_are_enough(void **state)
     tick(&b);
     assert_int_equal(verdict_of(&b, "wants8")->unblock, WEIR_UNBLOCK_WAIT_FOR);
     assert_int_equal(verdict_of(&b, "wants8")->unblock_subject, job_at(&b, "six"));
-    assert_int_equal(verdict_of(&b, "wants8")->unblock_n_more, 1);
-    assert_int_equal(verdict_of(&b, "wants5")->unblock_subject, job_at(&b, "six"));
-    assert_int_equal(verdict_of(&b, "wants5")->unblock_n_more, 0);
-    assert_int_equal(verdict_of(&b, "wants3")->unblock_subject, job_at(&b, "four"));
-    assert_int_equal(verdict_of(&b, "wants3")->unblock_n_more, 0);
-    assert_int_equal(verdict_of(&b, "wants2")->unblock_subject, job_at(&b, "two"));
-    assert_int_equal(verdict_of(&b, "wants2")->unblock_n_more, 0);
+    assert_ends(&b, "wants8", "six two");
+    assert_ends(&b, "wants5", "six");
+    assert_ends(&b, "wants3", "four");
+    assert_ends(&b, "wants2", "two");
     bench_finish(&b);
 }
 
@@ -300,8 +320,7 @@ static void the_ends_that_make_room_below_a_limit(void **state)
     tick(&b);
     assert_string_equal(why(&b, "j"), "QueueLimit");
     assert_int_equal(verdict_of(&b, "j")->unblock, WEIR_UNBLOCK_WAIT_FOR);
-    assert_int_equal(verdict_of(&b, "j")->unblock_subject, job_at(&b, "second"));
-    assert_int_equal(verdict_of(&b, "j")->unblock_n_more, 1);
+    assert_ends(&b, "j", "second first");
     bench_finish(&b);
 }
 
@@ -325,10 +344,10 @@ static void cordons_and_the_ends_that_are_needed_besides(void **state)
     tick(&b);
     assert_int_equal(verdict_of(&b, "three")->unblock, WEIR_UNBLOCK_UNCORDON);
     assert_int_equal(verdict_of(&b, "three")->unblock_n_more, 1);
-    assert_int_equal(verdict_of(&b, "three")->unblock_n_ends, 0);
+    assert_ends(&b, "three", "");
     assert_int_equal(verdict_of(&b, "four")->unblock, WEIR_UNBLOCK_UNCORDON);
     assert_int_equal(verdict_of(&b, "four")->unblock_n_more, 1);
-    assert_int_equal(verdict_of(&b, "four")->unblock_n_ends, 1);
+    assert_ends(&b, "four", "runs");
     bench_finish(&b);
 }
 

@@ -4,14 +4,7 @@
 
 #include "core/admit.h"
 
-enum { WORLDS = 150, RESTS = 1000, MORE = 20, ROUNDS = 30 };
-
-static uint64_t how_many(uint64_t n)
-{
-    const char *full = getenv("WEIR_FULL");
-
-    return full != NULL && strcmp(full, "1") == 0 ? n * MORE : n;
-}
+enum { WORLDS = 150, RESTS = 1000, ROUNDS = 30 };
 
 /* ---- invariants of the world after each step ---- */
 
@@ -198,7 +191,7 @@ static void holds_in_every_world(void **state)
     uint64_t seed = test_seed(1);
 
     (void)state;
-    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
+    for (uint64_t i = 0; i < more_if_full(WORLDS); i++) {
         struct random_world w;
         struct bench b;
 
@@ -287,7 +280,7 @@ static void no_one_takes_turns(void **state)
     uint64_t n_decisions = 0;
 
     (void)state;
-    for (uint64_t i = 0; i < how_many(RESTS); i++) {
+    for (uint64_t i = 0; i < more_if_full(RESTS); i++) {
         struct random_world w;
         struct bench b;
 
@@ -353,7 +346,7 @@ static void same_world_same_plan(void **state)
     int n_evictions = 0;
 
     (void)state;
-    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
+    for (uint64_t i = 0; i < more_if_full(WORLDS); i++) {
         struct random_world w;
         struct bench b;
         struct bench other;
@@ -387,145 +380,6 @@ static void same_world_same_plan(void **state)
     assert_true(n_evictions > 20);
 }
 
-/* ---- what explain says would unblock ---- */
-
-static void remove_job(struct bench *b, uint32_t row)
-{
-    const struct weir_world *view = weir_edit_view(b->edit);
-
-    weir_edit_workload(b->edit, row)->cancelled = 1;
-    for (uint32_t at = weir_world_workload(view, row)->first_task; at != WEIR_NONE;
-         at = weir_world_task(view, at)->next_in_workload)
-        if (weir_task_state_holds(weir_world_task(view, at)->state))
-            weir_edit_task(b->edit, at)->ended = WEIR_END_STOPPED;
-}
-
-static void end_own_tasks(struct bench *b, uint32_t row)
-{
-    const struct weir_world *view = weir_edit_view(b->edit);
-
-    for (uint32_t at = weir_world_workload(view, row)->first_task; at != WEIR_NONE;
-         at = weir_world_task(view, at)->next_in_workload)
-        if (weir_task_state_holds(weir_world_task(view, at)->state)) {
-            weir_edit_task(b->edit, at)->ended = WEIR_END_EXITED;
-            weir_edit_task(b->edit, at)->exit_status = 0;
-        }
-}
-
-/* A node on which the whole of a job finds room. */
-static void add_capacity(struct bench *b, const struct job_spec *job, int n)
-{
-    char name[32];
-    int tasks = job->tasks > 0 ? job->tasks : 1;
-
-    snprintf(name, sizeof(name), "n%d", 1000 + n);
-    add_node(b, (struct node_spec){.name = name,
-                                   .gpus = job->mgpu > 0 ? tasks : tasks * job->gpus,
-                                   .class = job->class,
-                                   .gpu_gib = 80,
-                                   .cpus = 64,
-                                   .gib = 512,
-                                   .sharers = job->mgpu > 0 ? 4 : 1,
-                                   .rack = name,
-                                   .label = job->label});
-}
-
-static void unblock(struct bench *b, const struct job_spec *job, const struct weir_verdict *v,
-                    int n)
-{
-    switch ((enum weir_unblock_kind)v->unblock) {
-    case WEIR_UNBLOCK_WAIT_FOR:
-        if (v->unblock_subject == v->workload)
-            end_own_tasks(b, v->workload);
-        else
-            remove_job(b, v->unblock_subject);
-        return;
-    case WEIR_UNBLOCK_RAISE_LIMIT:
-        weir_edit_queue(b->edit, v->unblock_subject)->limit.of[v->unblock_resource] =
-            v->unblock_amount;
-        return;
-    case WEIR_UNBLOCK_UNCORDON:
-        if (v->unblock_subject_kind == WEIR_SUBJECT_NODE)
-            weir_edit_node(b->edit, v->unblock_subject)->phase = WEIR_NODE_READY;
-        else
-            weir_edit_device(b->edit, v->unblock_subject)->cordoned = 0;
-        return;
-    case WEIR_UNBLOCK_ADD_CAPACITY:
-        add_capacity(b, job, n);
-        return;
-    case WEIR_UNBLOCK_WAIT_UNTIL:
-        assert_true(v->unblock_amount > b->now.wall_ms);
-        b->now.wall_ms = v->unblock_amount;
-        return;
-    case WEIR_UNBLOCK_RELEASE:
-        weir_edit_workload(b->edit, v->unblock_subject)->held = 0;
-        return;
-    case WEIR_UNBLOCK_NONE:
-    case WEIR_UNBLOCK_MAX:
-        break;
-    }
-    fail_msg("%s waits (%s), and nothing would unblock it:\n%s", job->name, why(b, job->name),
-             plan_text(b));
-}
-
-static uint32_t n_waiting(const struct bench *b, const char *job)
-{
-    return weir_world_workload(weir_edit_view(b->edit), job_at(b, job))->n_waiting;
-}
-
-static void starts_in_the_end(struct bench *b, const struct job_spec *job)
-{
-    for (int n = 0; n < 200; n++) {
-        const struct weir_verdict *v;
-        uint32_t waiting;
-
-        decide(b);
-        waiting = n_waiting(b, job->name);
-        v = verdict_of(b, job->name);
-        apply(b);
-        if (n_waiting(b, job->name) < waiting)
-            return;
-        if (b->plan.n_actions == 0) {
-            assert_non_null(v);
-            unblock(b, job, v, n);
-        }
-        run_started(b);
-        end_stopping(b);
-        b->now.wall_ms++;
-        b->now.mono_ms++;
-    }
-    fail_msg("%s does not start although all was done that would unblock it: %s", job->name,
-             why(b, job->name));
-}
-
-static void what_would_unblock_does(void **state)
-{
-    uint64_t seed = test_seed(1);
-    int n_tried = 0;
-
-    (void)state;
-    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
-        struct random_world w;
-
-        random_world(&w, seed + i);
-        current = &w;
-        for (int j = 0; j < w.n_jobs; j++) {
-            struct bench b;
-
-            build(&b, &w, 0);
-            b.tell = plan_text;
-            settle(&b, 200);
-            if (n_waiting(&b, w.jobs[j].name) > 0) {
-                starts_in_the_end(&b, &w.jobs[j]);
-                n_tried++;
-            }
-            bench_finish(&b);
-        }
-    }
-    print_message("# %d waiting jobs tried\n", n_tried);
-    assert_true(n_tried > 100);
-}
-
 /* ---- admission ---- */
 
 static int admit_alone(struct bench *b, const struct job_spec *job)
@@ -552,7 +406,7 @@ static void admits_what_can_start(void **state)
     int n_admitted = 0;
 
     (void)state;
-    for (uint64_t i = 0; i < how_many(WORLDS); i++) {
+    for (uint64_t i = 0; i < more_if_full(WORLDS); i++) {
         struct random_world w;
 
         random_world(&w, seed + i);
@@ -588,8 +442,9 @@ static void admits_what_can_start(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(holds_in_every_world),  cmocka_unit_test(no_one_takes_turns),
-        cmocka_unit_test(same_world_same_plan),  cmocka_unit_test(what_would_unblock_does),
+        cmocka_unit_test(holds_in_every_world),
+        cmocka_unit_test(no_one_takes_turns),
+        cmocka_unit_test(same_world_same_plan),
         cmocka_unit_test(admits_what_can_start),
     };
 

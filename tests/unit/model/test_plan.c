@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-enum { HEAD_BYTES = 40 };
+enum { HEAD_BYTES = 48 };
 
 /* ---- names ---- */
 
@@ -80,6 +80,7 @@ struct rows {
     struct weir_verdict verdicts[2];
     struct weir_reason reasons[4];
     struct weir_holder holders[2];
+    struct weir_awaited ends[3];
 };
 
 /* Every byte of every row is set, and no two rows are the same. */
@@ -104,6 +105,8 @@ static struct weir_plan plan_of(struct rows *rows)
         .n_reasons = 4,
         .holders = rows->holders,
         .n_holders = 2,
+        .ends = rows->ends,
+        .n_ends = 3,
     };
 }
 
@@ -118,7 +121,7 @@ static void bytes_are_laid_out_as_promised(void **state)
     struct weir_buf out = WEIR_BUF_INIT(1 << 16);
     struct rows rows;
     struct weir_plan plan = plan_of(&rows);
-    const uint32_t counts[] = {2, 3, 1, 2, 4, 2};
+    const uint32_t counts[] = {2, 3, 1, 2, 4, 2, 3, 0};
     const char *at;
 
     (void)state;
@@ -132,6 +135,7 @@ static void bytes_are_laid_out_as_promised(void **state)
     at = take(at, rows.verdicts, sizeof(rows.verdicts));
     at = take(at, rows.reasons, sizeof(rows.reasons));
     at = take(at, rows.holders, sizeof(rows.holders));
+    at = take(at, rows.ends, sizeof(rows.ends));
     assert_int_equal(at - (const char *)out.data, out.len);
     weir_buf_finish(&out);
 }
@@ -198,20 +202,21 @@ static void the_head_counts(void **state)
 {
     struct rows rows;
     struct weir_plan plan = plan_of(&rows);
-    struct weir_plan others[] = {plan, plan, plan, plan};
-    uint8_t digests[5][16];
+    struct weir_plan others[] = {plan, plan, plan, plan, plan};
+    uint8_t digests[6][16];
 
     (void)state;
     others[0].world_version++;
     others[1].wake_wall_ms--;
     others[2].n_holders--;
     others[3].n_actions = 0;
-    weir_plan_digest(&plan, digests[4]);
-    for (int i = 0; i < 4; i++) {
+    others[4].n_ends--;
+    weir_plan_digest(&plan, digests[5]);
+    for (int i = 0; i < 5; i++) {
         weir_plan_digest(&others[i], digests[i]);
         for (int j = 0; j < i; j++)
             assert_memory_not_equal(digests[i], digests[j], sizeof(digests[i]));
-        assert_memory_not_equal(digests[i], digests[4], sizeof(digests[i]));
+        assert_memory_not_equal(digests[i], digests[5], sizeof(digests[i]));
     }
 }
 

@@ -219,104 +219,98 @@ static void test_subjects(void **state)
     }
 }
 
+static void assert_unblock(const struct weir_verdict *verdict, const char *expected)
+{
+    struct weir_words words = words_of(1);
+
+    weir_buf_reset(&text);
+    weir_words_unblock(&words, verdict, &text);
+    assert_string_equal(weir_buf_cstr(&text), expected);
+}
+
 static void test_unblock(void **state)
 {
-    struct weir_words words;
+    static const char *const expected[] = {
+        "",
+        "what it needs comes free with the end of workload/2",
+        "what it needs is free by now: it is looked at again with the end of any of workload/2",
+        "it could start if the limit of queue/research were 3 GPUs",
+        "it needs these put back into use: queue/research and 1 more, and the end of workload/2",
+        "it could start with this much more: 3 GPUs",
+        "it can start from 1970-01-01 00:00 UTC on",
+        "it can start when it is released",
+        "",
+    };
+    struct weir_awaited end;
     struct weir_verdict verdict;
 
     (void)state;
-    api_add(&f, "w", "research", 1, false);
+    for (int i = 0; i < 2; i++)
+        api_add(&f, "w", "research", 1, false);
     api_tick(&f);
-    words = words_of(1);
+    end = (struct weir_awaited){api_row(&f, 2), 0, INT64_MAX};
+    f.plan.ends = &end;
+    f.plan.n_ends = 1;
     for (uint32_t kind = 0; kind <= WEIR_UNBLOCK_MAX; kind++) {
-        static const char *const expected[] = {
-            "",
-            "what it needs comes free with the end of queue/research",
-            "it could start if the limit of queue/research were 3 GPUs",
-            "it could start if these were put back into use: queue/research",
-            "it could start with this much more: 3 GPUs",
-            "it can start from 1970-01-01 00:00 UTC on",
-            "it can start when it is released",
-            "",
-        };
-
         verdict = (struct weir_verdict){.unblock = kind,
                                         .unblock_subject_kind = WEIR_SUBJECT_QUEUE,
                                         .unblock_subject = f.research,
                                         .unblock_resource = WEIR_NONE,
-                                        .unblock_amount = 3000};
-        weir_buf_reset(&text);
-        weir_words_unblock(&words, &verdict, &text);
-        assert_string_equal(weir_buf_cstr(&text), expected[kind]);
+                                        .unblock_amount = 3000,
+                                        .unblock_n_more = 1,
+                                        .unblock_n_ends = 1};
+        assert_unblock(&verdict, expected[kind]);
         assert_non_null(weir_words_unblock_name(kind));
         assert_true(kind == 0 || kind == WEIR_UNBLOCK_MAX ||
                     strcmp(weir_words_unblock_name(kind), "none") != 0);
     }
-    for (uint32_t n = 1; n <= 2; n++) {
-        verdict = (struct weir_verdict){.unblock = WEIR_UNBLOCK_UNCORDON,
-                                        .unblock_subject_kind = WEIR_SUBJECT_QUEUE,
-                                        .unblock_subject = f.research,
-                                        .unblock_resource = WEIR_NONE,
-                                        .unblock_n_more = n - 1,
-                                        .unblock_n_ends = n};
-        weir_buf_reset(&text);
-        weir_words_unblock(&words, &verdict, &text);
-        assert_string_equal(
-            weir_buf_cstr(&text),
-            n == 1 ? "it needs these put back into use: queue/research, and the end of 1 workload"
-                   : "it needs these put back into use: queue/research and 1 more, and the end of "
-                     "2 workloads");
-    }
-    verdict.unblock = WEIR_UNBLOCK_WAIT_FOR;
-    weir_buf_reset(&text);
-    weir_words_unblock(&words, &verdict, &text);
-    assert_string_equal(weir_buf_cstr(&text),
-                        "what it needs comes free with the end of queue/research and 1 more");
+    verdict.unblock = WEIR_UNBLOCK_UNCORDON;
+    verdict.unblock_n_more = 0;
+    verdict.unblock_n_ends = 0;
+    assert_unblock(&verdict, "it could start if these were put back into use: queue/research");
 }
 
-/* All that must end are named, and the job's own tasks as such. */
+/* Those whose end it takes are named, the job's own tasks as such; many are counted. */
 static void test_unblock_by_ends(void **state)
 {
-    static struct weir_holder holders[3];
-    static struct weir_reason reasons[1];
-    struct weir_verdict verdict = {.unblock = WEIR_UNBLOCK_WAIT_FOR,
-                                   .unblock_subject_kind = WEIR_SUBJECT_WORKLOAD};
-    struct weir_words words;
+    struct weir_verdict verdict = {.unblock = WEIR_UNBLOCK_WAIT_FOR, .unblock_first_end = 1};
+    struct weir_awaited ends[11];
 
     (void)state;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 10; i++)
         api_add(&f, "w", "research", 1, i == 0);
     api_tick(&f);
-    for (uint64_t i = 0; i < 3; i++)
-        holders[i] = (struct weir_holder){api_row(&f, i + 1), 0, 1000, INT64_MAX};
-    reasons[0] = reason_of(WEIR_LEVEL_NODES, WEIR_REASON_RESOURCES);
-    reasons[0].resource = WEIR_RES_GPU;
-    reasons[0].n_holders = 3;
-    reasons[0].have = 1000;
-    reasons[0].need = 4000;
-    f.plan.reasons = reasons;
-    f.plan.n_reasons = 1;
-    f.plan.holders = holders;
-    f.plan.n_holders = 3;
-    words = words_of(1);
-    verdict.unblock_subject = api_row(&f, 1);
-    verdict.unblock_n_more = 2;
-    weir_buf_reset(&text);
-    weir_words_unblock(&words, &verdict, &text);
-    assert_string_equal(weir_buf_cstr(&text), "what it needs comes free with the end of its own "
-                                              "other elements, workload/2 and workload/3");
-    verdict.unblock_n_more = 1;
-    weir_buf_reset(&text);
-    weir_words_unblock(&words, &verdict, &text);
-    assert_string_equal(weir_buf_cstr(&text),
-                        "what it needs comes free with the end of its own other elements and 1 "
-                        "more");
-    verdict.unblock_n_more = 0;
-    weir_buf_reset(&text);
-    weir_words_unblock(&words, &verdict, &text);
-    assert_string_equal(weir_buf_cstr(&text),
-                        "what it needs comes free with the end of its own other elements");
-    weir_buf_reset(&text);
+    for (uint64_t i = 0; i < 10; i++)
+        ends[i + 1] = (struct weir_awaited){api_row(&f, i + 1), 0, INT64_MAX};
+    f.plan.ends = ends;
+    f.plan.n_ends = 11;
+    verdict.unblock_n_ends = 1;
+    assert_unblock(&verdict, "what it needs comes free with the end of its own other elements");
+    verdict.unblock_n_ends = 3;
+    assert_unblock(&verdict, "what it needs comes free with the end of its own other elements, "
+                             "workload/2 and workload/3");
+    verdict.unblock_n_more_ends = 4;
+    assert_unblock(&verdict, "what it needs comes free with the end of its own other elements, "
+                             "workload/2, workload/3 and 4 more");
+    verdict.unblock_first_end = 2;
+    verdict.unblock_n_ends = 8;
+    verdict.unblock_n_more_ends = 0;
+    assert_unblock(&verdict, "what it needs comes free with the end of workload/2, workload/3, "
+                             "workload/4, workload/5, workload/6, workload/7, workload/8 and "
+                             "workload/9");
+    verdict.unblock_n_ends = 9;
+    assert_unblock(&verdict, "what it needs comes free with the end of workload/2, workload/3, "
+                             "workload/4, workload/5, workload/6, workload/7, workload/8, "
+                             "workload/9 and 1 more");
+    verdict.unblock = WEIR_UNBLOCK_WAIT_FOR_ANY;
+    verdict.unblock_n_ends = 2;
+    assert_unblock(&verdict, "what it needs is free by now: it is looked at again with the end of "
+                             "any of workload/2 and workload/3");
+}
+
+static void test_times(void **state)
+{
+    (void)state;
     weir_words_time(86400000 + 599000, 86400000, &text);
     assert_string_equal(weir_buf_cstr(&text), "00:09:59 UTC");
     weir_buf_reset(&text);
@@ -331,7 +325,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_all_reasons),     TEST(test_reasons),  TEST(test_ends),
         TEST(test_amounts),         TEST(test_subjects), TEST(test_unblock),
-        TEST(test_unblock_by_ends),
+        TEST(test_unblock_by_ends), TEST(test_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -387,8 +387,10 @@ static void plan_for(uint64_t waiting, uint64_t holder)
 {
     static struct weir_reason reasons[4];
     static struct weir_holder holders[1];
+    static struct weir_awaited ends[1];
     static struct weir_verdict verdicts[1];
 
+    ends[0] = (struct weir_awaited){api_row(&f, holder), 0, 51840000};
     holders[0] = (struct weir_holder){api_row(&f, holder), 0, 1000, 51840000};
     reasons[0] = (struct weir_reason){.level = WEIR_LEVEL_WORKLOAD,
                                       .subject = WEIR_NONE,
@@ -426,13 +428,16 @@ static void plan_for(uint64_t waiting, uint64_t holder)
                                         .unblock = WEIR_UNBLOCK_WAIT_FOR,
                                         .unblock_subject_kind = WEIR_SUBJECT_WORKLOAD,
                                         .unblock_subject = api_row(&f, holder),
-                                        .unblock_resource = WEIR_NONE};
+                                        .unblock_resource = WEIR_NONE,
+                                        .unblock_n_ends = 1};
     f.plan = (struct weir_plan){.verdicts = verdicts,
                                 .n_verdicts = 1,
                                 .reasons = reasons,
                                 .n_reasons = 4,
                                 .holders = holders,
-                                .n_holders = 1};
+                                .n_holders = 1,
+                                .ends = ends,
+                                .n_ends = 1};
 }
 
 static void test_explain_waiting(void **state)
@@ -466,6 +471,10 @@ static void test_explain_waiting(void **state)
     assert_string_equal(api_text(&answer, "blocking.code"), "Resources");
     assert_string_equal(api_text(&answer, "unblock.kind"), "wait-for");
     assert_string_equal(api_text(&answer, "unblock.subject"), "workload/1");
+    assert_string_equal(api_text(&answer, "unblock.ends[0].id"), "1");
+    assert_string_equal(api_text(&answer, "unblock.ends[0].name"), "train");
+    assert_string_equal(api_text(&answer, "unblock.ends[0].end_p50_ms"), "51840000");
+    assert_string_equal(api_text(&answer, "unblock.more_ends"), "0");
     assert_string_equal(api_text(&answer, "expected_start.p90_ms"), "103680000");
     assert_string_equal(api_text(&answer, "text[0]"), "workload: ok");
     assert_string_equal(api_text(&answer, "text[1]"),

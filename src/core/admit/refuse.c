@@ -1,0 +1,384 @@
+#include "core/admit/refuse.h"
+
+#include "base/err.h"
+#include "base/units.h"
+
+/* ---- words ---- */
+
+struct quantity {
+    char text[40];
+};
+
+/* "23.5Gi": in tenths of its unit, cut off, or rounded up for what is asked for. */
+static struct quantity bytes(int64_t amount, bool up)
+{
+    int64_t unit = amount >= WEIR_GIB ? WEIR_GIB : amount >= WEIR_MIB ? WEIR_MIB : 1;
+    int64_t part = amount % unit;
+    int64_t tenths = amount / unit * 10 + part * 10 / unit + (up && part * 10 % unit != 0);
+    const char *name = unit == WEIR_GIB ? "Gi" : unit == WEIR_MIB ? "Mi" : "";
+    struct quantity q;
+
+    if (tenths % 10 == 0)
+        weir_str_format(q.text, sizeof(q.text), "%lld%s", (long long)(tenths / 10), name);
+    else
+        weir_str_format(q.text, sizeof(q.text), "%lld.%d%s", (long long)(tenths / 10),
+                        (int)(tenths % 10), name);
+    return q;
+}
+
+/* "4", "500m": as an option takes it. */
+static struct quantity milli(int64_t amount)
+{
+    bool whole = amount % 1000 == 0;
+    struct quantity q;
+
+    weir_str_format(q.text, sizeof(q.text), "%lld%s", (long long)(whole ? amount / 1000 : amount),
+                    whole ? "" : "m");
+    return q;
+}
+
+/* Of what has no name of its own: it follows. */
+static struct quantity quantity(const struct weir_admission *a, uint32_t resource, int64_t amount,
+                                bool up)
+{
+    struct quantity number = milli(amount);
+    const char *unit = NULL;
+    struct quantity q;
+
+    switch ((enum weir_resource_kind)weir_world_resource(a->fleet.world, resource)->kind) {
+    case WEIR_RESOURCE_MEMORY:
+        return bytes(amount, up);
+    case WEIR_RESOURCE_CPU:
+        unit = "CPU";
+        break;
+    case WEIR_RESOURCE_GPU:
+    case WEIR_RESOURCE_GPU_CLASS:
+        unit = "GPU";
+        break;
+    case WEIR_RESOURCE_MIG:
+    case WEIR_RESOURCE_OTHER:
+    case WEIR_RESOURCE_KIND_MAX:
+        return number;
+    }
+    weir_str_format(q.text, sizeof(q.text), "%.24s %s%s", number.text, unit,
+                    amount == 1000 ? "" : "s");
+    return q;
+}
+
+/* " (--gpus 8)": what to write for so much of it; empty where no option says it. */
+static struct quantity option(const struct weir_admission *a, uint32_t resource, int64_t amount)
+{
+    uint32_t kind = weir_world_resource(a->fleet.world, resource)->kind;
+    struct quantity number = kind == WEIR_RESOURCE_MEMORY ? bytes(amount, false) : milli(amount);
+    const char *name = kind == WEIR_RESOURCE_MEMORY                                   ? "memory"
+                       : kind == WEIR_RESOURCE_CPU                                    ? "cpu"
+                       : kind == WEIR_RESOURCE_GPU || kind == WEIR_RESOURCE_GPU_CLASS ? "gpus"
+                                                                                      : NULL;
+    struct quantity q = {""};
+
+    if (name != NULL)
+        weir_str_format(q.text, sizeof(q.text), " (--%s %.24s)", name, number.text);
+    return q;
+}
+
+/* Who asks, where each of several does. */
+static const char *asker(const struct weir_admission *a)
+{
+    if (weir_ask_n_tasks(a->ask) == 1)
+        return "";
+    return a->ask->workload->independent ? "each element " : "each member ";
+}
+
+static const char *for_each(const struct weir_admission *a)
+{
+    if (weir_ask_n_tasks(a->ask) == 1)
+        return "";
+    return a->ask->workload->independent ? " for each element" : " for each member";
+}
+
+/* Goes after a quantity whose unit does not say of what: " of " and its name. */
+static const char *of(const struct weir_admission *a, uint32_t resource)
+{
+    uint32_t kind = weir_world_resource(a->fleet.world, resource)->kind;
+
+    return kind == WEIR_RESOURCE_GPU || kind == WEIR_RESOURCE_CPU ? "" : " of ";
+}
+
+/* "gpu/h100" is called "h100". */
+static struct weir_str name_of(const struct weir_admission *a, uint32_t resource)
+{
+    struct weir_str name =
+        weir_world_string(a->fleet.world, weir_world_resource(a->fleet.world, resource)->name);
+    ptrdiff_t slash = weir_str_find_char(name, '/');
+
+    return weir_overlay_is_gpu(&a->fleet, resource) && slash >= 0
+               ? weir_str_sub(name, (size_t)slash + 1, name.len)
+               : name;
+}
+
+static struct weir_str name_after_of(const struct weir_admission *a, uint32_t resource)
+{
+    return of(a, resource)[0] != '\0' ? name_of(a, resource) : WEIR_STR("");
+}
+
+/* ---- refusals: each sets the reason and says it ---- */
+
+static void set_reason(struct weir_admission *a, uint32_t level, uint32_t code, uint32_t resource,
+                       int64_t have, int64_t need)
+{
+    a->refusal = (struct weir_refusal){
+        .reason = {.level = level,
+                   .code = code,
+                   .subject = WEIR_NONE,
+                   .resource = resource,
+                   .have = have,
+                   .need = need,
+                   .first_child = WEIR_NONE,
+                   .next = WEIR_NONE},
+        .nearest_class = WEIR_NONE,
+        .nearest_queue = WEIR_NONE,
+    };
+}
+
+int weir_refuse_queue(struct weir_admission *a, uint32_t nearest)
+{
+    const struct weir_world *world = a->fleet.world;
+    struct weir_str name = weir_world_string(world, weir_world_queue(world, a->queue)->name);
+
+    set_reason(a, WEIR_LEVEL_QUEUE, WEIR_REASON_MISCONFIGURED, WEIR_NONE, 0, 0);
+    a->refusal.reason.subject_kind = WEIR_SUBJECT_QUEUE;
+    a->refusal.reason.subject = a->queue;
+    a->refusal.nearest_queue = nearest;
+    weir_error(a->err, WEIR_E_IMPOSSIBLE, "queue '%.*s' has queues below it: name one of those",
+               WEIR_STR_ARG(name));
+    if (nearest != WEIR_NONE) {
+        name = weir_world_string(world, weir_world_queue(world, nearest)->name);
+        weir_error_hint(a->err, "'%.*s' would do (--queue %.*s)", WEIR_STR_ARG(name),
+                        WEIR_STR_ARG(name));
+    }
+    return WEIR_E_IMPOSSIBLE;
+}
+
+int weir_refuse_limit(struct weir_admission *a, const struct weir_quota_over *over, int64_t need,
+                      int64_t n_tasks)
+{
+    bool is_own = over->queue == a->queue;
+    struct weir_str name =
+        weir_world_string(a->fleet.world, weir_world_queue(a->fleet.world, over->queue)->name);
+    struct quantity asked = quantity(a, over->resource, need, true);
+    struct quantity limit = quantity(a, over->resource, over->limit, false);
+    int64_t nearest = over->limit / n_tasks;
+
+    set_reason(a, WEIR_LEVEL_QUEUE, is_own ? WEIR_REASON_QUEUE_LIMIT : WEIR_REASON_PARENT_LIMIT,
+               over->resource, over->limit, need);
+    a->refusal.reason.subject_kind = WEIR_SUBJECT_QUEUE;
+    a->refusal.reason.subject = over->queue;
+    if (nearest > weir_world_resource(a->fleet.world, over->resource)->grain)
+        nearest -= nearest % weir_world_resource(a->fleet.world, over->resource)->grain;
+    a->refusal.nearest = nearest;
+    weir_error(a->err, WEIR_E_IMPOSSIBLE,
+               "asks for %s%s%.*s at once, queue '%.*s' is limited to %s", asked.text,
+               of(a, over->resource), WEIR_STR_ARG(name_after_of(a, over->resource)),
+               WEIR_STR_ARG(name), limit.text);
+    if (nearest == 0 && n_tasks > 1)
+        weir_error_hint(a->err, "ask for fewer members (--members), or raise the limit of '%.*s'",
+                        WEIR_STR_ARG(name));
+    else
+        weir_error_hint(a->err, "ask for at most %s%s%s, or raise the limit of '%.*s'",
+                        quantity(a, over->resource, nearest, false).text,
+                        n_tasks > 1 ? " for each member" : for_each(a),
+                        option(a, over->resource, nearest).text, WEIR_STR_ARG(name));
+    return WEIR_E_IMPOSSIBLE;
+}
+
+int weir_refuse_amount(struct weir_admission *a, uint32_t code, uint32_t resource, int64_t have,
+                       int64_t need)
+{
+    struct quantity asked = quantity(a, resource, need, true);
+    struct quantity most = quantity(a, resource, have, false);
+
+    set_reason(a, WEIR_LEVEL_NODES, code, resource, have, need);
+    a->refusal.nearest = have;
+    weir_error(a->err, WEIR_E_IMPOSSIBLE,
+               "%sasks for %s%s%.*s, no node that would do otherwise has more than %s", asker(a),
+               asked.text, of(a, resource), WEIR_STR_ARG(name_after_of(a, resource)), most.text);
+    if (code == WEIR_REASON_RESOURCES && have > 0 && need % have == 0 &&
+        weir_ask_n_tasks(a->ask) == 1)
+        weir_error_hint(a->err, "ask for at most %s%s, or for %lld members of %s (--members %lld)",
+                        most.text, option(a, resource, have).text, (long long)(need / have),
+                        most.text, (long long)(need / have));
+    else if (have > 0)
+        weir_error_hint(a->err, "ask for at most %s%s%s", most.text, for_each(a),
+                        option(a, resource, have).text);
+    return WEIR_E_IMPOSSIBLE;
+}
+
+/* The class of which most devices would do, were the class of no account. */
+static uint32_t nearest_class(const struct weir_admission *a, const struct weir_request *request)
+{
+    struct weir_shape any = *request->shape;
+    struct weir_request relaxed = {&any, request->isolation, WEIR_NONE};
+    uint32_t counts[WEIR_RESOURCE_MAX] = {0};
+    uint32_t best = WEIR_NONE;
+
+    any.gpu_class = WEIR_NONE;
+    for (uint32_t i = 0; i < a->fleet.n_devices; i++) {
+        uint32_t class = a->fleet.devices[i].gpu_class;
+
+        if (class == WEIR_NONE || class >= WEIR_RESOURCE_MAX ||
+            weir_filter_kind(&a->fleet.devices[i], &relaxed) != WEIR_REASON_NONE)
+            continue;
+        counts[class]++;
+        if (best == WEIR_NONE || counts[class] > counts[best] ||
+            (counts[class] == counts[best] &&
+             weir_str_cmp(name_of(a, class), name_of(a, best)) < 0))
+            best = class;
+    }
+    return best;
+}
+
+static int refuse_class(struct weir_admission *a, const struct weir_request *request)
+{
+    uint32_t resource = weir_request_resource(request->shape);
+    uint32_t class = nearest_class(a, request);
+
+    set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_GPU_CLASS, resource, 0,
+               (int64_t)request->shape->n_devices * 1000);
+    a->refusal.nearest_class = class;
+    if (resource == WEIR_RES_GPU)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for GPUs, there are none");
+    else
+        weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for GPU model '%.*s', there is none",
+                   WEIR_STR_ARG(name_of(a, resource)));
+    if (class != WEIR_NONE)
+        weir_error_hint(a->err, "'%.*s' would do otherwise", WEIR_STR_ARG(name_of(a, class)));
+    return WEIR_E_IMPOSSIBLE;
+}
+
+static int refuse_memory(struct weir_admission *a, const struct weir_request *request)
+{
+    uint32_t class = nearest_class(a, request);
+    int64_t largest = 0;
+    struct quantity asked = bytes(request->shape->device_memory_bytes, true);
+    struct quantity most;
+
+    for (uint32_t i = 0; i < a->fleet.n_devices; i++) {
+        const struct weir_overlay_device *device = &a->fleet.devices[i];
+
+        if ((request->shape->gpu_class == WEIR_NONE ||
+             device->gpu_class == request->shape->gpu_class) &&
+            device->memory_bytes > largest)
+            largest = device->memory_bytes;
+    }
+    most = bytes(largest, false);
+    set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_GPU_MEMORY, weir_request_resource(request->shape),
+               largest, request->shape->device_memory_bytes);
+    a->refusal.nearest = largest;
+    a->refusal.nearest_class = class;
+    weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for %s of memory on each GPU, the largest has %s",
+               asked.text, most.text);
+    if (class != WEIR_NONE)
+        weir_error_hint(a->err, "ask for at most %s (--gpu-memory), or for '%.*s' (--gpu-model)",
+                        most.text, WEIR_STR_ARG(name_of(a, class)));
+    else
+        weir_error_hint(a->err, "ask for at most %s (--gpu-memory)", most.text);
+    return WEIR_E_IMPOSSIBLE;
+}
+
+static int refuse_isolation(struct weir_admission *a, const struct weir_request *request)
+{
+    set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_ISOLATION, weir_request_resource(request->shape),
+               0, request->isolation);
+    weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for a part of a GPU, no GPU here can be shared%s%s",
+               request->isolation != WEIR_ISOLATION_NONE ? " with isolation " : "",
+               request->isolation != WEIR_ISOLATION_NONE
+                   ? weir_isolation_name((enum weir_isolation)request->isolation)
+                   : "");
+    weir_error_hint(a->err, "ask for whole GPUs");
+    return WEIR_E_IMPOSSIBLE;
+}
+
+/* No amount of anything would do: what the nodes say most. */
+int weir_refuse_kind(struct weir_admission *a, const struct weir_request *request,
+                     const uint32_t counts[WEIR_REASON_CODE_MAX])
+{
+    uint32_t code = weir_filter_most_telling(counts);
+
+    if (code == WEIR_REASON_GPU_CLASS)
+        return refuse_class(a, request);
+    if (code == WEIR_REASON_GPU_MEMORY)
+        return refuse_memory(a, request);
+    if (code == WEIR_REASON_ISOLATION)
+        return refuse_isolation(a, request);
+    set_reason(a, WEIR_LEVEL_NODES, code, WEIR_NONE, 0, 0);
+    if (code == WEIR_REASON_LABELS)
+        return weir_error(a->err, WEIR_E_IMPOSSIBLE, "no node has the labels it asks for");
+    if (a->fleet.n_nodes == 0)
+        return weir_error(a->err, WEIR_E_IMPOSSIBLE, "there is no node to run on");
+    return weir_error(a->err, WEIR_E_IMPOSSIBLE, "no node has all that it asks for together");
+}
+
+/* The first resource of which the fleet has too little for so many members; WEIR_NONE: it is not a
+ * matter of sums. */
+static uint32_t short_of(const struct weir_admission *a, const struct weir_set *set,
+                         int64_t *ret_each, int64_t *ret_have)
+{
+    const struct weir_shape *shape = &a->ask->shapes[0];
+
+    for (uint32_t i = 0; a->ask->n_roles == 1 && i < shape->n_amounts; i++) {
+        int64_t each = shape->amounts[i].amount;
+        int64_t have = 0;
+
+        for (uint32_t node = 0; node < a->fleet.n_nodes; node++)
+            have = weir_units_add(have, weir_overlay_free(&a->fleet, WEIR_VIEW_NOW, node,
+                                                          shape->amounts[i].resource));
+        if (weir_units_mul(each, set->n_members) <= have)
+            continue;
+        *ret_each = each;
+        *ret_have = have;
+        return shape->amounts[i].resource;
+    }
+    return WEIR_NONE;
+}
+
+static void say_gang(const struct weir_admission *a, const struct weir_set *set, uint32_t most)
+{
+    int64_t each = 0;
+    int64_t have = 0;
+    uint32_t resource = short_of(a, set, &each, &have);
+
+    if (resource == WEIR_NONE)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for %u members at once, no more than %u find room when nothing else runs",
+                   set->n_members, most);
+    else
+        weir_error(a->err, WEIR_E_IMPOSSIBLE, "%u members ask for %s%s%.*s each, %s %s",
+                   set->n_members, quantity(a, resource, each, true).text, of(a, resource),
+                   WEIR_STR_ARG(name_after_of(a, resource)),
+                   a->fleet.n_nodes == 1 ? "this machine has" : "all nodes together have",
+                   quantity(a, resource, have, false).text);
+}
+
+int weir_refuse_gang(struct weir_admission *a, const struct weir_set *set, uint32_t most)
+{
+    static const char *const levels[WEIR_TOPOLOGY_LEVELS] = {"zone", "block", "rack",
+                                                             "NVLink domain", "host"};
+    bool has_topology = set->topology.required < WEIR_TOPOLOGY_LEVELS;
+
+    set_reason(a, has_topology ? WEIR_LEVEL_TOPOLOGY : WEIR_LEVEL_GANG,
+               has_topology ? WEIR_REASON_TOPOLOGY : WEIR_REASON_GANG, WEIR_NONE, most,
+               set->n_members);
+    a->refusal.nearest = most;
+    if (has_topology)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for %u members in one %s, none has room for more than %u", set->n_members,
+                   levels[set->topology.required], most);
+    else
+        say_gang(a, set, most);
+    if (most > 0)
+        weir_error_hint(
+            a->err,
+            "ask for at most %u members (--members), or let it start with fewer (--min-members)",
+            most);
+    return WEIR_E_IMPOSSIBLE;
+}
