@@ -392,9 +392,7 @@ int weir_server_assign_attempts(struct weir_server *server, const struct weir_pl
         if (server->cluster.new_ref(server->cluster.ctx, &ref, err) < 0)
             return err != NULL ? err->code : WEIR_E_NO_MEMORY;
         *attempt = (struct weir_server_attempt){.ref = ref};
-        if (weir_map_set(&server->by_serial,
-                         weir_str_n((const char *)&ref.serial, sizeof(ref.serial)),
-                         action->task) < 0)
+        if (weir_map_set(&server->by_serial, weir_server_serial_key(&ref.serial), action->task) < 0)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     }
     return 0;

@@ -149,11 +149,8 @@ static uint32_t find_class(const struct weir_world *world, struct weir_str model
     struct weir_str id = known != NULL ? weir_str(known->id) : model;
 
     for (uint32_t i = 0; i < weir_world_n_resources(world); i++) {
-        const struct weir_resource *row = weir_world_resource(world, i);
-        struct weir_str name = weir_world_string(world, row->name);
-
-        if (row->kind == WEIR_RESOURCE_GPU_CLASS && weir_str_starts_with(name, WEIR_STR("gpu/")) &&
-            weir_str_eq_nocase(weir_str_sub(name, 4, name.len), id))
+        if (weir_world_resource(world, i)->kind == WEIR_RESOURCE_GPU_CLASS &&
+            weir_str_eq_nocase(weir_world_gpu_class_name(world, i), id))
             return i;
     }
     return WEIR_NONE;
@@ -176,13 +173,10 @@ static bool is_here(const struct weir_world *world, uint32_t class)
 static void list_classes(const struct weir_world *world, struct weir_buf *out)
 {
     for (uint32_t i = 0; i < weir_world_n_resources(world); i++) {
-        const struct weir_resource *row = weir_world_resource(world, i);
-        struct weir_str name = weir_world_string(world, row->name);
-
-        if (row->kind != WEIR_RESOURCE_GPU_CLASS || !is_here(world, i))
+        if (weir_world_resource(world, i)->kind != WEIR_RESOURCE_GPU_CLASS || !is_here(world, i))
             continue;
         weir_buf_puts(out, out->len > 0 ? ", " : "");
-        weir_buf_str(out, weir_str_sub(name, 4, name.len));
+        weir_buf_str(out, weir_world_gpu_class_name(world, i));
     }
 }
 
@@ -207,19 +201,18 @@ static int intern_class(struct weir_edit *edit, struct weir_str model, uint32_t 
                         struct weir_err *err)
 {
     const struct weir_gpu_model *known = weir_gpu_catalogue_find(model);
-    struct weir_str id = known != NULL ? weir_str(known->id) : weir_str_sub(model, 0, 128);
-    char name[160];
+    char class[160];
     int r;
 
     *ret_resource = find_class(weir_edit_view(edit), model);
     if (*ret_resource != WEIR_NONE)
         return 0;
-    snprintf(name, sizeof(name), "gpu/%.*s", WEIR_STR_ARG(id));
-    for (char *c = name; *c != '\0'; c++)
+    weir_str_format(class, sizeof(class), "%.*s",
+                    WEIR_STR_ARG(known != NULL ? weir_str(known->id) : model));
+    for (char *c = class; *c != '\0'; c++)
         if (*c >= 'A' && *c <= 'Z')
             *c = (char)(*c - 'A' + 'a');
-    r = weir_edit_resource(edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name), WEIR_MGPU_PER_GPU,
-                           ret_resource);
+    r = weir_edit_gpu_class(edit, weir_str(class), ret_resource);
     if (r == WEIR_E_NO_MEMORY)
         return weir_error(err, r, "no memory for a kind of GPU");
     return r < 0 ? weir_error(err, r, "too many kinds of GPU") : 0;
@@ -231,7 +224,8 @@ static int read_class_amount(const struct weir_tree *node, struct weir_edit *edi
                              enum weir_resource_origin origin, struct weir_amounts *amounts,
                              struct weir_err *err)
 {
-    struct weir_str model = weir_str_sub(node->key, 4, node->key.len);
+    struct weir_str model =
+        weir_str_sub(node->key, sizeof(WEIR_GPU_CLASS_PREFIX) - 1, node->key.len);
     uint32_t resource;
     int r;
 

@@ -62,7 +62,7 @@ struct weir_server {
     struct weir_arena plan_arenas[2]; /* of the plan, and of the one before */
     uint32_t plan_arena;
     struct attempts weir_vec(struct weir_server_attempt) attempts;
-    struct weir_map by_serial; /* 8 bytes of serial → task */
+    struct weir_map by_serial; /* attempt → task */
     int64_t last_seq;          /* newest event in the store */
 
     /* the tick under way */
@@ -77,6 +77,12 @@ struct weir_server {
     uint64_t n_ticks;
     uint64_t n_failed_ticks;
 };
+
+/* The key of an attempt in by_serial. */
+static inline struct weir_str weir_server_serial_key(const uint64_t *serial)
+{
+    return weir_str_n((const char *)serial, sizeof(*serial));
+}
 
 /* ---- load.c ---- */
 /* Builds the state from store, attempts and devices. On failure the server has no state and load

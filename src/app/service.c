@@ -3,7 +3,6 @@
  * (transaction.c), so nothing is ever half applied. */
 #include "app/service_impl.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "core/sim/eta.h"
 
@@ -34,14 +33,6 @@ int weir_service_check_role(const struct weir_actor *actor, enum weir_actor_role
     weir_error(err, WEIR_E_DENIED, "%.*s may not %s", WEIR_STR_ARG(actor->user), what);
     weir_error_hint(err, "it takes the role %s", role == WEIR_ROLE_ADMIN ? "admin" : "submit");
     return WEIR_E_DENIED;
-}
-
-uint32_t weir_service_find_queue(const struct weir_server *server, struct weir_str name)
-{
-    struct weir_key key;
-
-    weir_hash_key128(WEIR_STR("queue"), name, key.bytes);
-    return weir_edit_find(server->edit, WEIR_TABLE_QUEUES, &key);
 }
 
 /* Not found, with the nearest name of a queue. */

@@ -107,6 +107,15 @@ uint32_t weir_world_n_resources(const struct weir_world *world)
     return world->tables[WEIR_TABLE_RESOURCES].n_rows;
 }
 
+struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32_t resource)
+{
+    struct weir_str name = weir_world_string(world, weir_world_resource(world, resource)->name);
+
+    return weir_str_starts_with(name, WEIR_STR(WEIR_GPU_CLASS_PREFIX))
+               ? weir_str_sub(name, sizeof(WEIR_GPU_CLASS_PREFIX) - 1, name.len)
+               : name;
+}
+
 static const char *const task_states[WEIR_TASK_STATE_MAX] = {"queued",    "starting",  "running",
                                                              "stopping",  "succeeded", "failed",
                                                              "cancelled", "lost"};

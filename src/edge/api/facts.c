@@ -376,16 +376,6 @@ static void put_holders(struct weir_json_writer *w, const struct weir_api *api,
     weir_json_array_end(w);
 }
 
-/* "h100-sxm" of "gpu/h100-sxm". */
-static struct weir_str class_of(const struct weir_world *world, const struct weir_device *device)
-{
-    struct weir_str name =
-        weir_world_string(world, weir_world_resource(world, device->gpu_class)->name);
-    ptrdiff_t slash = weir_str_find_char(name, '/');
-
-    return slash < 0 ? name : weir_str_sub(name, (size_t)slash + 1, name.len);
-}
-
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
 {
     const struct weir_world *world = api->index.world;
@@ -394,7 +384,7 @@ void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, ui
     weir_json_object_begin(w);
     weir_api_put_str(w, "key", weir_world_string(world, d->uuid));
     weir_api_put_str(w, "model", weir_world_string(world, d->model));
-    weir_api_put_str(w, "class", class_of(world, d));
+    weir_api_put_str(w, "class", weir_world_gpu_class_name(world, d->gpu_class));
     weir_api_put_str(w, "node", weir_world_string(world, weir_world_node(world, d->node)->name));
     put_u64(w, "index", d->index);
     put_text(w, "state", weir_api_gpu_state(world, device));

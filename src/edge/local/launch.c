@@ -41,7 +41,7 @@ static int invalid(struct weir_err *err, const char *field, const char *why)
 
 static int check_environment(const struct weir_launch *launch, struct weir_err *err)
 {
-    char marker[WEIR_ATTEMPT_MARKER_MAX];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
     bool has_marker = false;
 
     if (launch->envp == NULL)

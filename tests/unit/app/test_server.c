@@ -4,7 +4,6 @@
 
 #include "app/schemas.h"
 #include "app/server.h"
-#include "base/hash.h"
 #include "edge/sqlite/store.h"
 #include "fmt/json.h"
 
@@ -306,11 +305,8 @@ static int apply(const char *const *texts, bool dry_run)
 static const struct weir_queue *queue_of(const char *name)
 {
     const struct weir_world *world = weir_edit_view(plane->server.edit);
-    struct weir_key key;
-    uint32_t index;
+    uint32_t index = weir_edit_find_queue(plane->server.edit, weir_str(name));
 
-    weir_hash_key128(WEIR_STR("queue"), weir_str(name), key.bytes);
-    index = weir_edit_find(plane->server.edit, WEIR_TABLE_QUEUES, &key);
     return index == WEIR_NONE ? NULL : weir_world_queue(world, index);
 }
 

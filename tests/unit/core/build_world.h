@@ -146,11 +146,9 @@ static inline uint32_t text_of(struct bench *b, const char *text)
 
 static inline uint32_t class_of(struct bench *b, const char *class)
 {
-    char name[64];
     uint32_t index;
 
-    snprintf(name, sizeof(name), "gpu/%s", class);
-    must(weir_edit_resource(b->edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name), 1000, &index));
+    must(weir_edit_gpu_class(b->edit, weir_str(class), &index));
     return index;
 }
 

@@ -33,7 +33,7 @@ struct rig {
 /* A launch request with everything filled in that a test does not care for. */
 struct rig_job {
     struct weir_launch launch;
-    char marker[WEIR_ATTEMPT_MARKER_MAX];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
     char output_dir[64];
     const char *envp[16];
 };

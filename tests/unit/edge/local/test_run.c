@@ -472,7 +472,7 @@ static void many_jobs_run_at_once(void **state)
     }
     for (int i = 0; i < N; i++) {
         struct weir_attempt_status status = rig_wait_final(rig, &jobs[i]);
-        char expected[WEIR_ATTEMPT_MARKER_MAX];
+        char expected[WEIR_CLUSTER_MARKER_MAX];
 
         assert_exited(&status, 0);
         snprintf(expected, sizeof(expected), "%s\n", jobs[i].marker + strlen("WEIR_ATTEMPT="));
