@@ -3,6 +3,7 @@
 #include "app/schemas.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -210,8 +211,7 @@ static int intern_class(struct weir_edit *edit, struct weir_str model, uint32_t 
     weir_str_format(class, sizeof(class), "%.*s",
                     WEIR_STR_ARG(known != NULL ? weir_str(known->id) : model));
     for (char *c = class; *c != '\0'; c++)
-        if (*c >= 'A' && *c <= 'Z')
-            *c = (char)(*c - 'A' + 'a');
+        *c = weir_char_lower(*c);
     r = weir_edit_gpu_class(edit, weir_str(class), ret_resource);
     if (r == WEIR_E_NO_MEMORY)
         return weir_error(err, r, "no memory for a kind of GPU");

@@ -1,3 +1,4 @@
+#include "base/char.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/tree.h"
@@ -41,8 +42,7 @@ static struct weir_str lower(struct weir_str kind, char *text, size_t size)
     size_t n = kind.len < size ? kind.len : size;
 
     for (size_t i = 0; i < n; i++)
-        text[i] = kind.ptr[i] >= 'A' && kind.ptr[i] <= 'Z' ? (char)(kind.ptr[i] - 'A' + 'a')
-                                                           : kind.ptr[i];
+        text[i] = weir_char_lower(kind.ptr[i]);
     return weir_str_n(text, n);
 }
 

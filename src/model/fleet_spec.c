@@ -1,6 +1,7 @@
 #include "model/fleet_spec.h"
 
 #include "base/arena.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "model/gpu_catalogue.h"
@@ -35,11 +36,6 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static char peek(const struct reader *in)
 {
     return in->at < in->spec.len ? in->spec.ptr[in->at] : '\0';
@@ -58,7 +54,7 @@ static int read_count(struct reader *in, uint32_t *ret_count)
     struct weir_str digits;
     uint64_t count;
 
-    while (is_digit(peek(in)))
+    while (weir_char_is_digit(peek(in)))
         in->at++;
     digits = weir_str_sub(in->spec, from, in->at - from);
     if (!weir_str_to_u64(digits, &count) || count > WEIR_FLEET_GPUS_MAX) {
@@ -124,7 +120,7 @@ static int read_group(struct reader *in, struct group *ret_group)
 
     skip_blanks(in);
     from = in->at;
-    while (is_digit(peek(in))) {
+    while (weir_char_is_digit(peek(in))) {
         uint32_t count;
 
         if (n_counts == COUNTS_MAX) {

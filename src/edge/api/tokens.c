@@ -1,6 +1,7 @@
 #include "edge/api/tokens.h"
 
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 
@@ -36,9 +37,9 @@ static bool is_token(struct weir_str s)
 
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 
-        if (!is_plain && memchr(others, c, sizeof(others) - 1) == NULL)
+        if (!weir_char_is_letter(c) && !weir_char_is_digit(c) &&
+            memchr(others, c, sizeof(others) - 1) == NULL)
             return false;
     }
     return true;
