@@ -96,8 +96,7 @@ int weir_cgroup_root(const char *choice, char *ret_path, size_t size, struct wei
         return weir_cgroup_root_auto("/sys/fs/cgroup", "/proc/self/cgroup", ret_path, size);
     if (choice[0] != '/' || strlen(choice) >= size || !has_file(choice, "cgroup.procs", W_OK)) {
         weir_error(err, WEIR_E_INVALID, "'%s' is no cgroup v2 directory that weir may use", choice);
-        weir_error_hint(err, "name one below /sys/fs/cgroup, or say auto or off");
-        return WEIR_E_INVALID;
+        return weir_error_hint(err, "name one below /sys/fs/cgroup, or say auto or off");
     }
     memcpy(ret_path, choice, strlen(choice) + 1);
     return 0;

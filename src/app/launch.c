@@ -212,7 +212,7 @@ static int launch_record(void *arg, const struct weir_workload_record *record)
     umask_node = weir_tree_get(spec, "umask");
     signal_name = weir_tree_get(spec, "checkpointSignal");
     if (umask_node != NULL && weir_tree_i64(umask_node, 0, 0777, &umask_value, l->err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(l->err);
     launch = (struct weir_cluster_launch){
         .ref = attempt->ref,
         .number = record->number,

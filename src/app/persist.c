@@ -390,7 +390,7 @@ int weir_server_assign_attempts(struct weir_server *server, const struct weir_pl
         if (attempt == NULL)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
         if (server->cluster.new_ref(server->cluster.ctx, &ref, err) < 0)
-            return err != NULL ? err->code : WEIR_E_NO_MEMORY;
+            return weir_error_code(err);
         *attempt = (struct weir_server_attempt){.ref = ref};
         if (weir_map_set(&server->by_serial, weir_server_serial_key(&ref.serial), action->task) < 0)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");

@@ -95,27 +95,14 @@ static int read_amount(const struct weir_tree *node, bool is_bytes, int64_t *val
         return 0;
     r = is_bytes ? weir_quantity_bytes(node->text, value, err)
                  : weir_quantity_milli(node->text, value, err);
-    if (r < 0 && err != NULL) {
-        struct weir_err cause = *err;
-
-        weir_tree_error(node, err, "%s", cause.text);
-        weir_error_hint(err, "%s", cause.hint);
-        return r;
-    }
-    return r;
+    return r < 0 ? weir_tree_place(node, err) : 0;
 }
 
 static int read_duration(const struct weir_tree *node, int64_t *value, struct weir_err *err)
 {
-    int r = node == NULL ? 0 : weir_duration_parse(node->text, value, err);
-
-    if (r < 0 && err != NULL) {
-        struct weir_err cause = *err;
-
-        weir_tree_error(node, err, "%s", cause.text);
-        return weir_error_hint(err, "%s", cause.hint);
-    }
-    return r;
+    if (node != NULL && weir_duration_parse(node->text, value, err) < 0)
+        return weir_tree_place(node, err);
+    return 0;
 }
 
 static int read_int(const struct weir_tree *spec, const char *name, int64_t *value,
@@ -187,13 +174,11 @@ static int unknown_class(const struct weir_tree *node, const struct weir_world *
     struct weir_buf here = WEIR_BUF_INIT(200);
 
     list_classes(world, &here);
-    weir_tree_error(node, err, "no GPU here is a '%.*s'", WEIR_STR_ARG(node->text));
+    weir_error(err, WEIR_E_IMPOSSIBLE, "no GPU here is a '%.*s'", WEIR_STR_ARG(node->text));
     weir_error_hint(err, here.len > 0 ? "there are: %s" : "there are no GPUs%s",
                     weir_buf_cstr(&here));
     weir_buf_finish(&here);
-    if (err != NULL)
-        err->code = WEIR_E_IMPOSSIBLE;
-    return WEIR_E_IMPOSSIBLE;
+    return weir_tree_place(node, err);
 }
 
 /* The class as a resource of the world, whether or not a device has it: named as the device will
@@ -293,7 +278,7 @@ int weir_resource_queue(const struct weir_tree *spec, enum weir_resource_origin 
         read_amounts(weir_tree_get(spec, "guaranteed"), edit, origin, &queue.guaranteed, err) < 0 ||
         read_amounts(weir_tree_get(spec, "limit"), edit, origin, &queue.limit, err) < 0 ||
         check_limits(spec, &queue, err) < 0)
-        return err != NULL ? err->code : WEIR_E_INVALID;
+        return weir_error_code(err);
     if (isolation.len > 0)
         queue.isolation = (uint32_t)weir_isolation_from_name(isolation);
     queue.priority = (int32_t)priority;
@@ -444,7 +429,7 @@ static int read_retry_on(const struct weir_tree *spec, struct weir_edit *edit, u
         if (n == sizeof(statuses) / sizeof(statuses[0]))
             return weir_tree_error(each, err, "more exit statuses than there are");
         if (weir_tree_i64(each, 0, 255, &status, err) < 0)
-            return WEIR_E_INVALID;
+            return weir_error_code(err);
         statuses[n++] = (uint32_t)status;
     }
     if (weir_edit_span(edit, statuses, n, ret_span) < 0)
@@ -467,7 +452,7 @@ static int read_workload_row(const struct weir_tree *spec, const struct numbers 
         read_duration(weir_tree_get(spec, "timeLimit"), &limit, err) < 0 ||
         read_duration(grace, &grace_ms, err) < 0 ||
         read_duration(weir_tree_get(spec, "backoff"), &w->backoff_ms, err) < 0)
-        return err != NULL ? err->code : WEIR_E_INVALID;
+        return weir_error_code(err);
     w->class = class.len > 0 ? (uint32_t)weir_class_from_name(class) : WEIR_CLASS_BATCH;
     w->priority = (int32_t)n->priority;
     w->preemptible = preemptible;

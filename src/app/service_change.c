@@ -128,8 +128,8 @@ static int find_subject(struct weir_server *server, enum weir_subject kind, stru
         return 0;
     weir_error(err, WEIR_E_NOT_FOUND, "there is no %s '%.*s'", is_node ? "node" : "GPU",
                WEIR_STR_ARG(name));
-    weir_error_hint(err, is_node ? "`weir get nodes` lists them" : "`weir get gpus` lists them");
-    return WEIR_E_NOT_FOUND;
+    return weir_error_hint(err,
+                           is_node ? "`weir get nodes` lists them" : "`weir get gpus` lists them");
 }
 
 static int set_subject(struct weir_server *server, enum weir_subject kind, uint32_t index,

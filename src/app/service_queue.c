@@ -78,8 +78,7 @@ int weir_queue_change_check_parents(struct weir_server *server, const struct wei
             index = weir_edit_find_queue(server->edit, at);
             if (index == WEIR_NONE) {
                 weir_service_no_queue(server, WEIR_E_INVALID, at, err);
-                weir_error_field(err, "spec.parent");
-                return WEIR_E_INVALID;
+                return weir_error_field(err, "spec.parent");
             }
             index = weir_world_queue(weir_edit_view(server->edit), index)->parent;
             at = index == WEIR_NONE
@@ -210,8 +209,7 @@ int weir_service_delete_queue(void *ctx, const struct weir_actor *actor, struct 
     if (row->first_child != WEIR_NONE || row->first_workload != WEIR_NONE) {
         weir_error(err, WEIR_E_EXISTS, "queue '%.*s' is not empty: it has %s", WEIR_STR_ARG(name),
                    row->first_child != WEIR_NONE ? "queues below it" : "workloads");
-        weir_error_hint(err, "`weir ps --queue %.*s` shows them", WEIR_STR_ARG(name));
-        return WEIR_E_EXISTS;
+        return weir_error_hint(err, "`weir ps --queue %.*s` shows them", WEIR_STR_ARG(name));
     }
     r = weir_server_begin(server, err);
     if (r < 0)

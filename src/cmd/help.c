@@ -153,7 +153,7 @@ int weir_help_command(const struct weir_command *command, struct weir_err *err)
 
     weir_help_text(command, &text);
     if (weir_buf_check(&text, "the help", err) < 0)
-        return err->code;
+        return weir_error_code(err);
     fputs(weir_buf_cstr(&text), stdout);
     return WEIR_EXIT_FINE;
 }

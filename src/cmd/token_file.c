@@ -55,9 +55,8 @@ int weir_token_file_open(struct weir_token_file *file, const char *data, struct 
     weir_arena_init(&file->arena, 0);
     file->dir_fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->dir_fd < 0) {
-        result = weir_error_errno(err, errno, "open the data directory '%s'", data);
-        weir_error_hint(err, "name it with --data, or make it with `weir up`");
-        return result;
+        weir_error_errno(err, errno, "open the data directory '%s'", data);
+        return weir_error_hint(err, "name it with --data, or make it with `weir up`");
     }
     while (flock(file->dir_fd, LOCK_EX) < 0)
         if (errno != EINTR)

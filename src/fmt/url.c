@@ -163,7 +163,7 @@ int weir_url_decode(struct weir_str s, bool plus_is_space, struct weir_arena *ar
         text = weir_str_n(out, n);
     }
     if (check_text(text, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     *ret_text = text;
     return 0;
 }

@@ -25,10 +25,9 @@ struct reader {
     struct weir_err *err;
 };
 
-static int fail_at(const struct reader *in, size_t at, int code)
+static int fail_at(const struct reader *in, size_t at)
 {
-    weir_error_at(in->err, 1, (uint32_t)at + 1);
-    return code;
+    return weir_error_at(in->err, 1, (uint32_t)at + 1);
 }
 
 static bool is_blank(char c)
@@ -60,18 +59,18 @@ static int read_count(struct reader *in, uint32_t *ret_count)
     if (!weir_str_to_u64(digits, &count) || count > WEIR_FLEET_GPUS_MAX) {
         weir_error(in->err, WEIR_E_TOO_LARGE, "a count of %.*s is more than the %d GPUs of a fleet",
                    (int)(digits.len < 20 ? digits.len : 20), digits.ptr, WEIR_FLEET_GPUS_MAX);
-        return fail_at(in, from, WEIR_E_TOO_LARGE);
+        return fail_at(in, from);
     }
     if (count == 0) {
         weir_error(in->err, WEIR_E_INVALID, "a count of zero");
         weir_error_hint(in->err, "leave the group out");
-        return fail_at(in, from, WEIR_E_INVALID);
+        return fail_at(in, from);
     }
     skip_blanks(in);
     if (peek(in) != 'x' && peek(in) != 'X') {
         weir_error(in->err, WEIR_E_INVALID, "'x' expected after the count %" PRIu64, count);
         weir_error_hint(in->err, "write it like 8xH100");
-        return fail_at(in, in->at, WEIR_E_INVALID);
+        return fail_at(in, in->at);
     }
     in->at++;
     skip_blanks(in);
@@ -92,20 +91,20 @@ static int read_model(struct reader *in, const struct weir_gpu_model **ret_model
     if (name.len == 0) {
         weir_error(in->err, WEIR_E_INVALID, "a GPU model is missing");
         weir_error_hint(in->err, "write it like 8xH100 or 2x8xH100+4xL40S");
-        return fail_at(in, from, WEIR_E_INVALID);
+        return fail_at(in, from);
     }
     rc = weir_gpu_catalogue_lookup(name, &model, in->err);
     if (rc < 0)
-        return fail_at(in, from, rc);
+        return fail_at(in, from);
     if (model->vendor != WEIR_GPU_VENDOR_NVIDIA) {
         weir_error(in->err, WEIR_E_UNSUPPORTED,
                    "%s cannot be simulated: NVML shows NVIDIA GPUs only", model->id);
-        return fail_at(in, from, WEIR_E_UNSUPPORTED);
+        return fail_at(in, from);
     }
     if (model->memory_total_bytes == 0 || model->device_name == NULL) {
         weir_error(in->err, WEIR_E_UNSUPPORTED,
                    "%s cannot be simulated: its memory size in the driver is not known", model->id);
-        return fail_at(in, from, WEIR_E_UNSUPPORTED);
+        return fail_at(in, from);
     }
     *ret_model = model;
     return 0;
@@ -121,12 +120,12 @@ static int read_group(struct reader *in, struct group *ret_group)
     skip_blanks(in);
     from = in->at;
     while (weir_char_is_digit(peek(in))) {
-        uint32_t count;
+        uint32_t count = 0;
 
         if (n_counts == COUNTS_MAX) {
             weir_error(in->err, WEIR_E_INVALID, "more than two counts before a GPU model");
             weir_error_hint(in->err, "nodes x GPUs x model, like 2x8xH100");
-            return fail_at(in, in->at, WEIR_E_INVALID);
+            return fail_at(in, in->at);
         }
         rc = read_count(in, &count);
         if (rc < 0)
@@ -138,7 +137,7 @@ static int read_group(struct reader *in, struct group *ret_group)
     if (group.n_gpus > WEIR_FLEET_GPUS_PER_NODE_MAX || group.n_nodes > WEIR_FLEET_NODES_MAX) {
         weir_error(in->err, WEIR_E_TOO_LARGE, "a fleet has at most %d nodes of %d GPUs",
                    WEIR_FLEET_NODES_MAX, WEIR_FLEET_GPUS_PER_NODE_MAX);
-        return fail_at(in, from, WEIR_E_TOO_LARGE);
+        return fail_at(in, from);
     }
     rc = read_model(in, &group.model);
     if (rc < 0)
@@ -158,7 +157,7 @@ static int check_text(const struct reader *in)
 
         if ((c < 0x20 && c != '\t') || c >= 0x7f) {
             weir_error(in->err, WEIR_E_INVALID, "the character 0x%02x has no place in a fleet", c);
-            return fail_at(in, i, WEIR_E_INVALID);
+            return fail_at(in, i);
         }
     }
     return 0;
@@ -222,7 +221,7 @@ static int read_groups(struct reader *in, struct group *groups, size_t *ret_n,
         if (sizes->n_nodes > WEIR_FLEET_NODES_MAX || sizes->n_gpus > WEIR_FLEET_GPUS_MAX) {
             weir_error(in->err, WEIR_E_TOO_LARGE, "more than %d GPUs or %d nodes",
                        WEIR_FLEET_GPUS_MAX, WEIR_FLEET_NODES_MAX);
-            return fail_at(in, from, WEIR_E_TOO_LARGE);
+            return fail_at(in, from);
         }
         n++;
     } while (peek(in) == '+' && in->at++ < in->spec.len);

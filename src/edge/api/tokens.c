@@ -154,10 +154,8 @@ int weir_tokens_parse(struct weir_str text, struct weir_arena *arena,
         r = parse_line(line, &token, err);
         if (r == 0)
             r = add_token(&token, arena, tokens, &n, err);
-        if (r < 0) {
-            weir_error_at(err, number, err != NULL ? err->column : 0);
-            return r;
-        }
+        if (r < 0)
+            return weir_error_at(err, number, err != NULL ? err->column : 0);
     }
     *ret_tokens = tokens;
     *ret_n = n;

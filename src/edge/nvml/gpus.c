@@ -205,8 +205,7 @@ static int open_any(struct weir_gpus *gpus, const char *data_dir, struct weir_st
     }
     if (is_auto)
         return open_simulated(gpus, data_dir, WEIR_STR(AUTO_SPEC), err);
-    weir_error_hint(err, "without a GPU: weir up --simulate " AUTO_SPEC);
-    return r;
+    return weir_error_hint(err, "without a GPU: weir up --simulate " AUTO_SPEC);
 }
 
 int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_gpus **ret_gpus,

@@ -178,8 +178,7 @@ static int open_existing(const char *path, struct weir_sim_fleet *fleet, struct 
             if (errno != EWOULDBLOCK)
                 return weir_error_errno(err, errno, "lock fleet '%s'", path);
             weir_error(err, WEIR_E_UNAVAILABLE, "fleet '%s' has another writer", path);
-            weir_error_hint(err, "a weir server with the same data folder is running");
-            return WEIR_E_UNAVAILABLE;
+            return weir_error_hint(err, "a weir server with the same data folder is running");
         }
         if (fstat(fd, st) < 0)
             return weir_error_errno(err, errno, "read fleet '%s'", path);
