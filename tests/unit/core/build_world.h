@@ -257,6 +257,13 @@ static inline void add_node(struct bench *b, struct node_spec spec)
         add_gpu(b, &spec, index, i);
 }
 
+/* A bench with the node "n1". */
+static inline void bench_with_node(struct bench *b, int gpus)
+{
+    bench_init(b);
+    add_node(b, (struct node_spec){.name = "n1", .gpus = gpus});
+}
+
 static inline void add_queue(struct bench *b, struct queue_spec spec)
 {
     struct weir_key key = key_of("queue", spec.name);
@@ -478,6 +485,12 @@ static inline uint32_t run_started(struct bench *b)
             n++;
         }
     return n;
+}
+
+static inline void tick_and_run(struct bench *b)
+{
+    tick(b);
+    run_started(b);
 }
 
 static inline void end_task(struct bench *b, const char *job, uint32_t member, enum weir_end end,
