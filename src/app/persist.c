@@ -8,7 +8,8 @@
 
 enum { GRANTS_BYTES_MAX = 64 * 1024 };
 
-enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload)
+/* Of a workload from its tasks, as people see it. */
+static enum weir_task_state state_of(const struct weir_world *world, uint32_t workload)
 {
     const struct weir_workload *w = weir_world_workload(world, workload);
     uint32_t n[WEIR_TASK_STATE_MAX] = {0};
@@ -198,7 +199,7 @@ static int persist_workload(struct weir_server *server, const struct weir_world 
     struct weir_buf gpus = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
     struct weir_workload_record record = {
         .number = w->number,
-        .state = weir_server_workload_state(after, index),
+        .state = state_of(after, index),
         .cancelled = w->cancelled,
         .n_failures = w->n_failures,
         .not_before_wall_ms = w->not_before_wall_ms,

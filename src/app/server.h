@@ -139,8 +139,6 @@ int weir_server_persist(struct weir_server *server, const struct weir_world *bef
 /* Gives every START of the plan an attempt, before it is persisted. */
 int weir_server_assign_attempts(struct weir_server *server, const struct weir_plan *plan,
                                 struct weir_err *err);
-/* State of a workload from its tasks, as people see it. */
-enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload);
 
 /* ---- act.c ---- */
 /* Asks a task that is STOPPING to leave; to be tried again while its attempt is not asked to stop.

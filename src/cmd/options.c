@@ -316,16 +316,6 @@ bool weir_args_bool(const struct weir_args *args, const char *name, bool fallbac
     return value;
 }
 
-int64_t weir_args_duration_ms(const struct weir_args *args, const char *name, int64_t fallback)
-{
-    const char *text = weir_args_text(args, name);
-    int64_t ms = fallback;
-
-    if (text != NULL && weir_duration_parse(weir_str(text), &ms, NULL) < 0)
-        WEIR_BUG("a duration that was not checked");
-    return ms;
-}
-
 const char *weir_args_next(const struct weir_args *args, const char *name, size_t *at)
 {
     const struct weir_option *option = find_long(args->command, weir_str(name));

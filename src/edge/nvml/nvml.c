@@ -151,11 +151,6 @@ const char *weir_nvml_driver_version(const struct weir_nvml *nvml)
     return nvml->driver_version;
 }
 
-bool weir_nvml_is_simulated(const struct weir_nvml *nvml)
-{
-    return nvml->call.node != NULL;
-}
-
 /* A text of the device; empty and false when it is not to be had. */
 static bool read_text(int (*call)(struct weir_nvml_handle *, char *, unsigned),
                       struct weir_nvml_handle *handle, char *out, size_t room)
