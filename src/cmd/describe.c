@@ -197,17 +197,6 @@ static int describe(struct weir_client *client, const struct weir_args *args, st
     return result;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
-{
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
-
-    if (result == 0)
-        result = describe(&client, args, err);
-    weir_client_finish(&client);
-    return result;
-}
-
 static const struct weir_example examples[] = {
     {"weir describe workload 42", "a job, its members, what was asked for, and why it waits"},
     {"weir describe gpu GPU-8f1c", "a GPU and who holds it"},
@@ -227,5 +216,5 @@ const struct weir_command weir_command_describe = {
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
-    .run = run,
+    .ask = describe,
 };

@@ -69,18 +69,13 @@ static int copy_to_file(struct weir_client *client, const char *path, struct wei
     return result;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
+static int snapshot(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     const char *path = weir_args_text(args, "output");
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
 
-    if (result == 0 && path != NULL && strcmp(path, "-") != 0)
-        result = copy_to_file(&client, path, err);
-    else if (result == 0)
-        result = copy(&client, STDOUT_FILENO, err);
-    weir_client_finish(&client);
-    return result;
+    if (path != NULL && strcmp(path, "-") != 0)
+        return copy_to_file(client, path, err);
+    return copy(client, STDOUT_FILENO, err);
 }
 
 static const struct weir_example examples[] = {
@@ -100,5 +95,5 @@ const struct weir_command weir_command_snapshot = {
     .n_options = sizeof(options) / sizeof(options[0]),
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
-    .run = run,
+    .ask = snapshot,
 };
