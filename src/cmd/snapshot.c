@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
 
@@ -20,20 +21,6 @@ static const struct weir_option options[] = {
      .example = "weir.json"},
 };
 
-static int write_all(int fd, struct weir_str data, struct weir_err *err)
-{
-    while (data.len > 0) {
-        ssize_t n = write(fd, data.ptr, data.len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "write the snapshot");
-        data = weir_str_sub(data, (size_t)n, data.len);
-    }
-    return 0;
-}
-
 static int copy(struct weir_client *client, int fd, struct weir_err *err)
 {
     struct weir_str piece;
@@ -41,8 +28,11 @@ static int copy(struct weir_client *client, int fd, struct weir_err *err)
 
     weir_client_path(client, "/v1/snapshot");
     result = weir_client_stream(client, NULL, err);
-    while (result == 0 && (result = weir_http_client_read(&client->http, &piece, err)) > 0)
-        result = write_all(fd, piece, err);
+    if (result < 0)
+        return result;
+    while ((result = weir_http_client_read(&client->http, &piece, err)) > 0)
+        if (weir_fd_write_all(fd, piece.ptr, piece.len) < 0)
+            return weir_error_errno(err, errno, "write the snapshot");
     return result;
 }
 
