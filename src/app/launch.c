@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "base/tree.h"
-#include "base/units.h"
 #include "fmt/json.h"
 #include "fmt/quantity.h"
 #include "model/signals.h"

@@ -6,8 +6,6 @@
 #include "base/tree.h"
 #include "fmt/json.h"
 
-#include <string.h>
-
 struct loading {
     struct weir_server *server;
     struct weir_err *err;

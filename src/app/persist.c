@@ -4,8 +4,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-#include <string.h>
-
 enum { GRANTS_BYTES_MAX = 64 * 1024 };
 
 /* Of a workload from its tasks, as people see it. */

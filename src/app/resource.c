@@ -14,8 +14,6 @@
 #include "model/gpu_catalogue.h"
 #include "model/signals.h"
 
-#include <string.h>
-
 enum { JSON_BYTES_MAX = 4 * 1024 * 1024 };
 
 int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind, struct weir_err *err)

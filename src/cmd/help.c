@@ -6,8 +6,6 @@
 #include "cmd/command.h"
 #include "cmd/sheet.h"
 
-#include <string.h>
-
 enum { HELP_BYTES_MAX = 64 * 1024, LINE_WIDTH = 80, HELP_COLUMN = 30 };
 
 static const char *group_title(enum weir_command_group group)

@@ -8,7 +8,6 @@
 #include "cmd/workloads.h"
 #include "fmt/quantity.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { CELL_BYTES_MAX = 64 * 1024, WORDS_MAX = 32 };

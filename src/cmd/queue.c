@@ -7,7 +7,6 @@
 #include "cmd/output.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { DEPTH_MAX = 64, NAME_BYTES_MAX = 1024, OUTPUT_BYTES_MAX = 256 * 1024 * 1024 };
 

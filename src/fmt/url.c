@@ -5,8 +5,6 @@
 #include "base/char.h"
 #include "base/err.h"
 
-#include <string.h>
-
 enum {
     UNRESERVED = 1,  /* RFC 3986, 2.3 */
     SUB_DELIM = 2,   /* 2.2 */

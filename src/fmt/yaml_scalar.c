@@ -5,7 +5,6 @@
 #include "base/err.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #define DIGITS "0123456789"
 

@@ -4,7 +4,6 @@
 #include "base/units.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static uint32_t below(struct history *h, uint32_t n)
 {

@@ -7,7 +7,6 @@
 #include "edge/sqlite/store_impl.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/random.h>
 
 static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {

@@ -4,8 +4,6 @@
 #include "fmt/prom.h"
 #include "fmt/schema.h"
 
-#include <fcntl.h>
-
 static void post(const char *method, const char *target, int status, const char *asked)
 {
     struct api_answer answer;
