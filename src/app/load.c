@@ -62,21 +62,11 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
 static int add_lost_device(struct weir_server *server, const struct weir_key *key,
                            struct weir_str uuid, uint32_t node, uint32_t *ret_index)
 {
-    struct weir_device like = {
-        .node = node,
-        .parent = WEIR_NONE,
-        .kind = WEIR_DEVICE_WHOLE,
-        .health = WEIR_DEVICE_LOST,
-        .mig_profile = WEIR_NONE,
-        .numa = WEIR_NONE,
-        .nvlink = WEIR_NONE,
-        .isolation = WEIR_ISOLATION_HARDWARE,
-        .max_sharers = 1,
-        .health_cause = WEIR_NONE,
-        .gpu_class = WEIR_RES_GPU,
-    };
+    struct weir_device like = weir_device_blank();
     int r = weir_edit_string(server->edit, uuid, &like.uuid);
 
+    like.node = node;
+    like.health = WEIR_DEVICE_LOST;
     if (r == 0)
         r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
     if (r == 0)
@@ -87,16 +77,11 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
 /* A node the driver no longer shows, because something still runs on it. */
 static int add_gone_node(struct weir_server *server, struct weir_str name, uint32_t *ret_index)
 {
-    struct weir_node like = {.phase = WEIR_NODE_GONE,
-                             .pool = WEIR_NONE,
-                             .labels = WEIR_NONE,
-                             .taints = WEIR_NONE,
-                             .phase_cause = WEIR_NONE};
+    struct weir_node like = weir_node_blank();
     struct weir_key key = weir_key_of_node(name);
     int r = weir_edit_string(server->edit, name, &like.name);
 
-    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
-        like.topology[i] = WEIR_NONE;
+    like.phase = WEIR_NODE_GONE;
     return r < 0 ? r : weir_edit_add_node(server->edit, &key, &like, ret_index);
 }
 

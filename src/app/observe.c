@@ -173,7 +173,7 @@ static int node_of(struct weir_server *server, struct weir_str name, uint32_t *r
                    struct weir_err *err)
 {
     struct weir_key key = weir_key_of_node(name);
-    struct weir_node like = {.phase = WEIR_NODE_READY};
+    struct weir_node like = weir_node_blank();
     int r;
 
     *ret_node = weir_edit_find(server->edit, WEIR_TABLE_NODES, &key);
@@ -182,13 +182,8 @@ static int node_of(struct weir_server *server, struct weir_str name, uint32_t *r
     r = weir_edit_string(server->edit, weir_str_sub(name, 0, 128), &like.name);
     if (r < 0)
         return weir_error(err, r, "cannot take in node '%.*s'", WEIR_STR_ARG(name));
-    like.pool = WEIR_NONE;
-    like.labels = WEIR_NONE;
-    like.taints = WEIR_NONE;
-    like.phase_cause = WEIR_NONE;
+    like.phase = WEIR_NODE_READY;
     like.rank = weir_edit_view(server->edit)->tables[WEIR_TABLE_NODES].n_rows;
-    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
-        like.topology[i] = WEIR_NONE;
     like.topology[WEIR_TOPOLOGY_HOST] = like.name;
     memcpy(like.boot_id, server->boot_id, sizeof(like.boot_id));
     like.capacity.of[WEIR_RES_CPU] = (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
@@ -297,17 +292,7 @@ static int add_device(struct weir_server *server, const struct weir_key *key,
                       const struct weir_gpu_device *seen, struct weir_err *err)
 {
     struct weir_str name = seen->node.len > 0 ? seen->node : weir_str(server->node_name);
-    struct weir_device like = {
-        .parent = WEIR_NONE,
-        .kind = WEIR_DEVICE_WHOLE,
-        .binder = WEIR_BINDER_OURS,
-        .mig_profile = WEIR_NONE,
-        .numa = WEIR_NONE,
-        .nvlink = WEIR_NONE,
-        .isolation = WEIR_ISOLATION_HARDWARE,
-        .max_sharers = 1,
-        .health_cause = WEIR_NONE,
-    };
+    struct weir_device like = weir_device_blank();
     uint32_t index;
     int r = fill_device(server, seen, &like, err);
 

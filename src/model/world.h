@@ -542,6 +542,10 @@ struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32
 uint32_t weir_table_row_bytes(enum weir_table_id id);
 const char *weir_table_name(enum weir_table_id id); /* "tasks" */
 
+/* A node, and a whole GPU, of which nothing more is known: they refer to nothing. */
+struct weir_node weir_node_blank(void);
+struct weir_device weir_device_blank(void);
+
 /* States in words, as the API spells them. */
 const char *weir_task_state_name(enum weir_task_state state);
 const char *weir_class_name(enum weir_class class);
