@@ -159,8 +159,8 @@ int weir_sqlite_run(struct weir_sqlite *store, sqlite3_stmt *s, struct weir_err 
     return 0;
 }
 
-static int run_simple(struct weir_sqlite *store, enum weir_sqlite_statement_id which,
-                      struct weir_err *err, const char *what)
+int weir_sqlite_run_simple(struct weir_sqlite *store, enum weir_sqlite_statement_id which,
+                           struct weir_err *err, const char *what)
 {
     sqlite3_stmt *s = weir_sqlite_statement(store, which, err);
 
@@ -171,7 +171,7 @@ static int run_simple(struct weir_sqlite *store, enum weir_sqlite_statement_id w
 
 static int weir_sqlite_begin(void *ctx, struct weir_err *err)
 {
-    return run_simple(ctx, WEIR_SQLITE_BEGIN, err, "begin to write");
+    return weir_sqlite_run_simple(ctx, WEIR_SQLITE_BEGIN, err, "begin to write");
 }
 
 static void weir_sqlite_rollback(void *ctx)
@@ -179,17 +179,17 @@ static void weir_sqlite_rollback(void *ctx)
     struct weir_sqlite *store = ctx;
 
     if (sqlite3_get_autocommit(store->db) == 0)
-        run_simple(store, WEIR_SQLITE_ROLLBACK, NULL, "roll back");
+        weir_sqlite_run_simple(store, WEIR_SQLITE_ROLLBACK, NULL, "roll back");
 }
 
 static int weir_sqlite_mark(void *ctx, struct weir_err *err)
 {
-    return run_simple(ctx, WEIR_SQLITE_MARK, err, "mark a place in the store");
+    return weir_sqlite_run_simple(ctx, WEIR_SQLITE_MARK, err, "mark a place in the store");
 }
 
 static int weir_sqlite_undo(void *ctx, struct weir_err *err)
 {
-    return run_simple(ctx, WEIR_SQLITE_UNDO, err, "take back a change");
+    return weir_sqlite_run_simple(ctx, WEIR_SQLITE_UNDO, err, "take back a change");
 }
 
 /* SQLite runs with synchronous=NORMAL: a commit is in the log file, not yet forced to the disk.
@@ -217,7 +217,7 @@ unknown:
 static int weir_sqlite_commit(void *ctx, bool durable, struct weir_err *err)
 {
     struct weir_sqlite *store = ctx;
-    int r = run_simple(store, WEIR_SQLITE_COMMIT, err, "write to the store");
+    int r = weir_sqlite_run_simple(store, WEIR_SQLITE_COMMIT, err, "write to the store");
 
     if (r < 0) {
         weir_sqlite_rollback(ctx);

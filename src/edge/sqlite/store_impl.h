@@ -70,6 +70,8 @@ uint32_t weir_sqlite_column_u32(sqlite3_stmt *s, int at);
 /* Runs a statement that gives no row. */
 int weir_sqlite_run(struct weir_sqlite *store, sqlite3_stmt *s, struct weir_err *err,
                     const char *what);
+int weir_sqlite_run_simple(struct weir_sqlite *store, enum weir_sqlite_statement_id which,
+                           struct weir_err *err, const char *what);
 
 /* ---- store_write.c, store_read.c: the functions of port/store.h ---- */
 int weir_sqlite_next_number(void *ctx, uint64_t *ret_number, struct weir_err *err);
