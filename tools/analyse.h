@@ -20,6 +20,9 @@ static inline int negative(int code)
 #define weir_error_at(...)    negative(weir_error_at(__VA_ARGS__))
 #define weir_error_field(...) negative(weir_error_field(__VA_ARGS__))
 #define weir_error_hint(...)  negative(weir_error_hint(__VA_ARGS__))
+#define weir_error_pass(...)  negative(weir_error_pass(__VA_ARGS__))
+#define weir_error_code(...)  negative(weir_error_code(__VA_ARGS__))
+#define weir_tree_place(...)  negative(weir_tree_place(__VA_ARGS__))
 #define weir_tree_error(...)  negative(weir_tree_error(__VA_ARGS__))
 
 #endif

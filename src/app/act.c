@@ -79,8 +79,7 @@ static void forget_attempt(struct weir_server *server, uint32_t task)
 
     if (attempt == NULL || attempt->ref.serial == 0)
         return;
-    weir_map_remove(&server->by_serial,
-                    weir_str_n((const char *)&attempt->ref.serial, sizeof(attempt->ref.serial)));
+    weir_map_remove(&server->by_serial, weir_server_serial_key(&attempt->ref.serial));
     server->cluster.release(server->cluster.ctx, &attempt->ref);
     *attempt = (struct weir_server_attempt){0};
 }

@@ -14,6 +14,8 @@
 
 enum { PATH_BYTES = 4096 };
 
+static const char mount[] = "/sys/fs/cgroup";
+
 static bool write_file(const char *dir, const char *name, const char *text)
 {
     char path[PATH_BYTES];
@@ -35,9 +37,9 @@ static bool has_file(const char *dir, const char *name, int mode)
 }
 
 /* "0::/system.slice/weir.service" → the path after the mount point. */
-static bool own_group(const char *proc_self_cgroup, char *ret_group, size_t size)
+static bool own_group(char *ret_group, size_t size)
 {
-    weir_cleanup_file FILE *file = fopen(proc_self_cgroup, "re");
+    weir_cleanup_file FILE *file = fopen("/proc/self/cgroup", "re");
     char line[PATH_BYTES];
 
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
@@ -58,8 +60,8 @@ static bool make_group(const char *path)
     return mkdir(path, 0755) == 0 || errno == EEXIST;
 }
 
-int weir_cgroup_root_auto(const char *mount, const char *proc_self_cgroup, char *ret_path,
-                          size_t size)
+/* Writes "" where no group of our own can be had. */
+static void make_own_groups(char *ret_path, size_t size)
 {
     static const char *const controllers[] = {"+memory", "+cpu", "+pids"};
     char group[PATH_BYTES];
@@ -68,23 +70,21 @@ int weir_cgroup_root_auto(const char *mount, const char *proc_self_cgroup, char 
     char jobs[PATH_BYTES];
 
     ret_path[0] = '\0';
-    if (!has_file(mount, "cgroup.controllers", R_OK) ||
-        !own_group(proc_self_cgroup, group, sizeof(group)) ||
+    if (!has_file(mount, "cgroup.controllers", R_OK) || !own_group(group, sizeof(group)) ||
         (size_t)snprintf(base, sizeof(base), "%s%s", mount, group) >= sizeof(base) ||
         (size_t)snprintf(leaf, sizeof(leaf), "%s/weir", base) >= sizeof(leaf) ||
         (size_t)snprintf(jobs, sizeof(jobs), "%s/jobs", base) >= sizeof(jobs) ||
         strlen(jobs) >= size)
-        return 0;
+        return;
     if (!has_file(base, "cgroup.procs", W_OK) || !make_group(leaf) ||
         !write_file(leaf, "cgroup.procs", "0") || !make_group(jobs))
-        return 0;
+        return;
     for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++) {
         /* A controller that is not to be had is no reason to do without the rest. */
         if (write_file(base, "cgroup.subtree_control", controllers[i]))
             (void)write_file(jobs, "cgroup.subtree_control", controllers[i]);
     }
     memcpy(ret_path, jobs, strlen(jobs) + 1);
-    return 0;
 }
 
 int weir_cgroup_root(const char *choice, char *ret_path, size_t size, struct weir_err *err)
@@ -92,12 +92,13 @@ int weir_cgroup_root(const char *choice, char *ret_path, size_t size, struct wei
     ret_path[0] = '\0';
     if (choice == NULL || strcmp(choice, "off") == 0)
         return 0;
-    if (strcmp(choice, "auto") == 0)
-        return weir_cgroup_root_auto("/sys/fs/cgroup", "/proc/self/cgroup", ret_path, size);
+    if (strcmp(choice, "auto") == 0) {
+        make_own_groups(ret_path, size);
+        return 0;
+    }
     if (choice[0] != '/' || strlen(choice) >= size || !has_file(choice, "cgroup.procs", W_OK)) {
         weir_error(err, WEIR_E_INVALID, "'%s' is no cgroup v2 directory that weir may use", choice);
-        weir_error_hint(err, "name one below /sys/fs/cgroup, or say auto or off");
-        return WEIR_E_INVALID;
+        return weir_error_hint(err, "name one below /sys/fs/cgroup, or say auto or off");
     }
     memcpy(ret_path, choice, strlen(choice) + 1);
     return 0;

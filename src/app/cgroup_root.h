@@ -12,8 +12,4 @@ struct weir_err;
  * the controllers down, and gives "" where that cannot be had. */
 int weir_cgroup_root(const char *choice, char *ret_path, size_t size, struct weir_err *err);
 
-/* The same with the mount point and /proc/self/cgroup named: for tests. */
-int weir_cgroup_root_auto(const char *mount, const char *proc_self_cgroup, char *ret_path,
-                          size_t size);
-
 #endif

@@ -26,8 +26,7 @@ int weir_datadir_default(char *ret_path, size_t size, struct weir_err *err)
         n = snprintf(ret_path, size, "%s/.local/share/weir", home);
     else {
         weir_error(err, WEIR_E_INVALID, "there is no home directory to keep data in");
-        weir_error_hint(err, "name one: --data DIR");
-        return WEIR_E_INVALID;
+        return weir_error_hint(err, "name one: --data DIR");
     }
     if (n < 0 || (size_t)n >= size)
         return weir_error(err, WEIR_E_TOO_LARGE, "the path of the data directory is too long");
@@ -41,11 +40,10 @@ static int make_all(char *path, mode_t mode, struct weir_err *err)
             continue;
         *at = '\0';
         if (mkdir(path, 0755) < 0 && errno != EEXIST) {
-            int saved = errno;
+            int code = weir_error_errno(err, errno, "make '%s'", path);
 
-            weir_error_errno(err, saved, "make '%s'", path);
             *at = '/';
-            return err != NULL ? err->code : WEIR_E_IO;
+            return code;
         }
         *at = '/';
     }
@@ -64,8 +62,7 @@ static int check(const char *path, mode_t mode, struct weir_err *err)
         return weir_error(err, WEIR_E_INVALID, "'%s' is not a directory", path);
     if (st.st_uid != geteuid()) {
         weir_error(err, WEIR_E_DENIED, "'%s' belongs to uid %u, not to you", path, st.st_uid);
-        weir_error_hint(err, "name another: --data DIR");
-        return WEIR_E_DENIED;
+        return weir_error_hint(err, "name another: --data DIR");
     }
     if ((st.st_mode & 0777) != mode && chmod(path, mode) < 0)
         return weir_error_errno(err, errno, "make '%s' private", path);
@@ -107,8 +104,7 @@ static int refuse(int fd, const char *path, struct weir_err *err)
     text[strcspn(text, "\n")] = '\0';
     weir_error(err, WEIR_E_EXISTS, "another weir (pid %s) uses '%s'", text[0] != '\0' ? text : "?",
                path);
-    weir_error_hint(err, "use that one, or name another directory: --data DIR");
-    return WEIR_E_EXISTS;
+    return weir_error_hint(err, "use that one, or name another directory: --data DIR");
 }
 
 int weir_datadir_lock(const char *path, int *ret_fd, struct weir_err *err)

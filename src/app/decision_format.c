@@ -1,5 +1,6 @@
 #include "app/decision_format.h"
 
+#include "base/char.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "model/plan.h"
@@ -48,7 +49,7 @@ static uint32_t number_of(const char *name)
     if (strlen(name) != DIGITS + 4 || strcmp(name + DIGITS, ".wdl") != 0)
         return 0;
     for (int i = 0; i < DIGITS; i++) {
-        if (name[i] < '0' || name[i] > '9')
+        if (!weir_char_is_digit(name[i]))
             return 0;
         number = number * 10 + (uint32_t)(name[i] - '0');
     }

@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -89,21 +90,6 @@ static int make_room(struct weir_decision_log *log, int64_t n, struct weir_err *
     return 0;
 }
 
-static int write_all(int fd, const char *data, size_t n, struct weir_err *err)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, data, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return weir_error_errno(err, errno, "write decisions");
-        data += done;
-        n -= (size_t)done;
-    }
-    return 0;
-}
-
 static int open_segment(struct weir_decision_log *log, struct weir_err *err)
 {
     char name[WEIR_DECISION_NAME_BYTES];
@@ -170,8 +156,8 @@ static int write_pending(struct weir_decision_log *log, struct weir_err *err)
 
     if (r == 0 && log->fd < 0)
         r = open_segment(log, err);
-    if (r == 0)
-        r = write_all(log->fd, log->pending.data, log->pending.len, err);
+    if (r == 0 && weir_fd_write_all(log->fd, log->pending.data, log->pending.len) < 0)
+        r = weir_error_errno(err, errno, "write decisions");
     if (r < 0)
         return r;
     weir_vec_last(&log->segments)->bytes += (int64_t)log->pending.len;

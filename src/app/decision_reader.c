@@ -9,7 +9,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -69,11 +68,8 @@ static int is_torn(struct weir_decision_reader *reader)
 static int is_unreadable(struct weir_decision_reader *reader, const struct weir_err *why,
                          struct weir_err *err)
 {
-    if (why->code == WEIR_E_NO_MEMORY) {
-        if (err != NULL)
-            *err = *why;
-        return WEIR_E_NO_MEMORY;
-    }
+    if (why->code == WEIR_E_NO_MEMORY)
+        return weir_error_pass(err, why);
     return leave(reader, &reader->damage.n_corrupt, why);
 }
 
@@ -337,11 +333,8 @@ int weir_decision_reader_next(struct weir_decision_reader *reader,
             return r;
         if (r != STEP_END)
             continue;
-        if (reader->segments.n > 0 && reader->damage.n_foreign == reader->segments.n) {
-            if (err != NULL)
-                *err = reader->damage.first;
-            return WEIR_E_UNSUPPORTED;
-        }
+        if (reader->segments.n > 0 && reader->damage.n_foreign == reader->segments.n)
+            return weir_error_pass(err, &reader->damage.first);
         return 0;
     }
     *ret_decision = reader->decision;

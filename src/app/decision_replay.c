@@ -55,11 +55,8 @@ static int replay_all(struct weir_decision_reader *reader,
 
         weir_arena_reset(&arena);
         r = decide_again(&recorded, &arena, &plan, &failure, &tick);
-        if (r < 0) {
-            if (err != NULL)
-                *err = failure;
-            return r;
-        }
+        if (r < 0)
+            return weir_error_pass(err, &failure);
         count(summary, &tick);
         r = on_tick != NULL ? on_tick(arg, &tick, err) : 0;
         if (r < 0)

@@ -6,7 +6,6 @@
 #include "base/cleanup.h"
 #include "base/time.h"
 #include "base/tree.h"
-#include "base/units.h"
 #include "fmt/json.h"
 #include "fmt/quantity.h"
 #include "model/signals.h"
@@ -36,21 +35,20 @@ struct env {
     size_t n;
 };
 
+static bool put_entry(struct env *env, const char *entry)
+{
+    if (entry == NULL)
+        return false;
+    env->entries[env->n++] = entry;
+    return true;
+}
+
 /* No name is put twice: those of the spec differ, and none of them is weir's own. */
 static bool put_env(struct env *env, struct weir_arena *arena, struct weir_str name,
                     struct weir_str value)
 {
-    char *entry = weir_arena_bytes(arena, name.len + value.len + 2);
-
-    if (entry == NULL)
-        return false;
-    memcpy(entry, name.ptr, name.len);
-    entry[name.len] = '=';
-    if (value.len > 0)
-        memcpy(entry + name.len + 1, value.ptr, value.len);
-    entry[name.len + 1 + value.len] = '\0';
-    env->entries[env->n++] = entry;
-    return true;
+    return put_entry(env, weir_arena_printf(arena, "%.*s=%.*s", WEIR_STR_ARG(name),
+                                            WEIR_STR_ARG(value)));
 }
 
 static bool put_number(struct env *env, struct weir_arena *arena, const char *name, uint64_t value)
@@ -131,7 +129,7 @@ static const char *const *make_env(const struct launching *l, const struct weir_
     const struct weir_task *task = weir_world_task(world, l->task);
     const struct weir_tree *given = weir_tree_get(spec, "env");
     struct env env = {0};
-    char marker[64];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
 
     env.entries = weir_arena_new_n(l->arena, const char *,
                                    (given != NULL ? given->n_children : 0) + N_WEIRS_OWN + 1);
@@ -140,11 +138,10 @@ static const char *const *make_env(const struct launching *l, const struct weir_
     for (const struct weir_tree *e = given != NULL ? given->first : NULL; e != NULL; e = e->next)
         if (!is_weirs_own(e->key) && !put_env(&env, l->arena, e->key, e->text))
             return NULL;
-    snprintf(marker, sizeof(marker), "%llu:%016llx", (unsigned long long)ref->serial,
-             (unsigned long long)ref->nonce);
+    weir_cluster_marker(ref->serial, ref->nonce, marker);
     if (!put_identity(&env, l->arena, world, task, record) ||
         !put_devices(&env, l->arena, world, task) ||
-        !put_env(&env, l->arena, WEIR_STR("WEIR_ATTEMPT"), weir_str(marker)))
+        !put_entry(&env, weir_str_dup(weir_str(marker), l->arena)))
         return NULL;
     return env.entries;
 }
@@ -214,7 +211,7 @@ static int launch_record(void *arg, const struct weir_workload_record *record)
     umask_node = weir_tree_get(spec, "umask");
     signal_name = weir_tree_get(spec, "checkpointSignal");
     if (umask_node != NULL && weir_tree_i64(umask_node, 0, 0777, &umask_value, l->err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(l->err);
     launch = (struct weir_cluster_launch){
         .ref = attempt->ref,
         .number = record->number,

@@ -2,12 +2,9 @@
 #include "app/resource.h"
 #include "app/server.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/tree.h"
 #include "fmt/json.h"
-
-#include <string.h>
 
 struct loading {
     struct weir_server *server;
@@ -29,14 +26,6 @@ void weir_server_unload(struct weir_server *server)
 
 /* ---- queues ---- */
 
-static uint32_t find_queue(const struct weir_server *server, struct weir_str name)
-{
-    struct weir_key key;
-
-    weir_hash_key128(WEIR_STR("queue"), name, key.bytes);
-    return weir_edit_find(server->edit, WEIR_TABLE_QUEUES, &key);
-}
-
 static int load_queue(void *arg, const struct weir_queue_record *record)
 {
     struct loading *loading = arg;
@@ -45,7 +34,7 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
     struct weir_tree *spec;
     struct weir_queue queue;
     struct weir_str parent;
-    struct weir_key key;
+    struct weir_key key = weir_key_of_queue(record->name);
     uint32_t index;
     int r = weir_json_read(record->spec, NULL, &arena, &spec, loading->err);
 
@@ -55,14 +44,13 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
         parent = weir_resource_queue_parent(spec);
         return parent.len == 0
                    ? 0
-                   : weir_edit_move_queue(edit, find_queue(loading->server, record->name),
-                                          find_queue(loading->server, parent));
+                   : weir_edit_move_queue(edit, weir_edit_find_queue(edit, record->name),
+                                          weir_edit_find_queue(edit, parent));
     }
     r = weir_resource_queue(spec, WEIR_RESOURCE_STORED, edit, &queue, loading->err);
     if (r < 0)
         return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
     queue.created_wall_ms = record->created_wall_ms;
-    weir_hash_key128(WEIR_STR("queue"), record->name, key.bytes);
     r = weir_edit_string(edit, record->name, &queue.name);
     return r < 0 ? r : weir_edit_add_queue(edit, &key, &queue, &index);
 }
@@ -74,51 +62,26 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
 static int add_lost_device(struct weir_server *server, const struct weir_key *key,
                            struct weir_str uuid, uint32_t node, uint32_t *ret_index)
 {
-    struct weir_device like = {
-        .node = node,
-        .parent = WEIR_NONE,
-        .kind = WEIR_DEVICE_WHOLE,
-        .health = WEIR_DEVICE_LOST,
-        .mig_profile = WEIR_NONE,
-        .numa = WEIR_NONE,
-        .nvlink = WEIR_NONE,
-        .isolation = WEIR_ISOLATION_HARDWARE,
-        .max_sharers = 1,
-        .health_cause = WEIR_NONE,
-        .gpu_class = WEIR_RES_GPU,
-    };
+    struct weir_device like = weir_device_blank();
     int r = weir_edit_string(server->edit, uuid, &like.uuid);
 
+    like.node = node;
+    like.health = WEIR_DEVICE_LOST;
     if (r == 0)
         r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
     if (r == 0)
-        r = weir_edit_resource(server->edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/unknown"), 1000,
-                               &like.gpu_class);
+        r = weir_edit_gpu_class(server->edit, WEIR_STR("unknown"), &like.gpu_class);
     return r < 0 ? r : weir_edit_add_device(server->edit, key, &like, ret_index);
-}
-
-static uint32_t find_node(struct weir_server *server, struct weir_str name)
-{
-    struct weir_key key;
-
-    weir_hash_key128(WEIR_STR("node"), name, key.bytes);
-    return weir_edit_find(server->edit, WEIR_TABLE_NODES, &key);
 }
 
 /* A node the driver no longer shows, because something still runs on it. */
 static int add_gone_node(struct weir_server *server, struct weir_str name, uint32_t *ret_index)
 {
-    struct weir_node like = {.phase = WEIR_NODE_GONE,
-                             .pool = WEIR_NONE,
-                             .labels = WEIR_NONE,
-                             .taints = WEIR_NONE,
-                             .phase_cause = WEIR_NONE};
-    struct weir_key key;
+    struct weir_node like = weir_node_blank();
+    struct weir_key key = weir_key_of_node(name);
     int r = weir_edit_string(server->edit, name, &like.name);
 
-    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
-        like.topology[i] = WEIR_NONE;
-    weir_hash_key128(WEIR_STR("node"), name, key.bytes);
+    like.phase = WEIR_NODE_GONE;
     return r < 0 ? r : weir_edit_add_node(server->edit, &key, &like, ret_index);
 }
 
@@ -129,7 +92,6 @@ static int parse_grant(struct weir_server *server, struct weir_str text, uint32_
     struct weir_str part[4] = {{0}};
     struct weir_key key;
     int64_t slots;
-    int r;
 
     *ret_grant = (struct weir_grant){0};
     for (int i = 0; i < 4; i++)
@@ -139,12 +101,11 @@ static int parse_grant(struct weir_server *server, struct weir_str text, uint32_
         !weir_str_to_i64(part[2], &ret_grant->memory_bytes) || !weir_str_to_i64(part[3], &slots))
         return WEIR_E_CORRUPT;
     ret_grant->slots = (uint16_t)slots;
-    weir_hash_key128(WEIR_STR("gpu"), part[0], key.bytes);
+    key = weir_key_of_device(part[0]);
     ret_grant->device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
     if (ret_grant->device != WEIR_NONE)
         return 0;
-    r = add_lost_device(server, &key, part[0], node, &ret_grant->device);
-    return r;
+    return add_lost_device(server, &key, part[0], node, &ret_grant->device);
 }
 
 static int restore_holds(struct weir_server *server, uint32_t task,
@@ -156,7 +117,7 @@ static int restore_holds(struct weir_server *server, uint32_t task,
     struct weir_grant *grants;
     uint32_t n = 0;
     uint32_t n_max = 1;
-    uint32_t node = find_node(server, record->node);
+    uint32_t node = weir_edit_find_node(server->edit, record->node);
 
     for (size_t i = 0; i < rest.len; i++)
         n_max += rest.ptr[i] == ',';
@@ -188,8 +149,7 @@ static int restore_attempt(struct weir_server *server, uint32_t task,
     int r;
 
     if (attempt == NULL ||
-        weir_map_set(&server->by_serial, weir_str_n((const char *)&ref.serial, sizeof(ref.serial)),
-                     task) < 0)
+        weir_map_set(&server->by_serial, weir_server_serial_key(&ref.serial), task) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     *attempt = (struct weir_server_attempt){.ref = ref};
     r = server->cluster.adopt(server->cluster.ctx, &ref, err);
@@ -271,7 +231,7 @@ static int load_workload(void *arg, const struct weir_workload_record *record)
         return weir_error_wrap(loading->err, "stored workload %llu",
                                (unsigned long long)record->number);
     ask.workload.number = record->number;
-    ask.workload.queue = find_queue(server, record->queue);
+    ask.workload.queue = weir_edit_find_queue(server->edit, record->queue);
     ask.workload.submitted_wall_ms = record->submitted_wall_ms;
     ask.workload.cancelled = record->cancelled;
     ask.workload.n_failures = record->n_failures;
@@ -296,21 +256,19 @@ static int load_cordon(void *arg, const struct weir_cordon_record *record)
 {
     struct loading *loading = arg;
     struct weir_server *server = loading->server;
-    struct weir_key key;
     uint32_t index;
 
     if (record->subject_kind == WEIR_SUBJECT_NODE) {
         struct weir_node *node;
 
-        index = find_node(server, record->name);
+        index = weir_edit_find_node(server->edit, record->name);
         node = index != WEIR_NONE ? weir_edit_node(server->edit, index) : NULL;
         if (node == NULL)
             return 0; /* not here; observe.c asks for its cordon when it comes back */
         node->phase = record->phase;
         return weir_edit_string(server->edit, record->cause, &node->phase_cause);
     }
-    weir_hash_key128(WEIR_STR("gpu"), record->name, key.bytes);
-    index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+    index = weir_edit_find_device(server->edit, record->name);
     if (index != WEIR_NONE) {
         struct weir_device *device = weir_edit_device(server->edit, index);
 

@@ -1,7 +1,6 @@
 #include "app/server.h"
 #include "base/bitset.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -132,8 +131,7 @@ static void on_notice(void *arg, uint64_t serial)
     uint64_t task;
 
     if (noticed->result == 0 &&
-        weir_map_get(&noticed->server->by_serial, weir_str_n((const char *)&serial, sizeof(serial)),
-                     &task))
+        weir_map_get(&noticed->server->by_serial, weir_server_serial_key(&serial), &task))
         noticed->result = look_at(noticed->server, (uint32_t)task, noticed->err);
 }
 
@@ -160,16 +158,12 @@ int weir_server_observe_attempts(struct weir_server *server, bool all, struct we
 static int intern_device(struct weir_server *server, const struct weir_gpu_device *seen,
                          struct weir_device *device, struct weir_err *err)
 {
-    char name[160];
-    int r;
+    int r = weir_edit_string(server->edit, weir_str_sub(seen->uuid, 0, 128), &device->uuid);
 
-    snprintf(name, sizeof(name), "gpu/%.*s", WEIR_STR_ARG(weir_str_sub(seen->class, 0, 128)));
-    r = weir_edit_string(server->edit, weir_str_sub(seen->uuid, 0, 128), &device->uuid);
     if (r == 0)
         r = weir_edit_string(server->edit, weir_str_sub(seen->name, 0, 128), &device->model);
     if (r == 0)
-        r = weir_edit_resource(server->edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name),
-                               WEIR_MGPU_PER_GPU, &device->gpu_class);
+        r = weir_edit_gpu_class(server->edit, seen->class, &device->gpu_class);
     if (r < 0)
         return weir_error(err, r, "cannot take in GPU '%.*s'", WEIR_STR_ARG(seen->uuid));
     return 0;
@@ -178,24 +172,18 @@ static int intern_device(struct weir_server *server, const struct weir_gpu_devic
 static int node_of(struct weir_server *server, struct weir_str name, uint32_t *ret_node,
                    struct weir_err *err)
 {
-    struct weir_key key;
-    struct weir_node like = {.phase = WEIR_NODE_READY};
+    struct weir_key key = weir_key_of_node(name);
+    struct weir_node like = weir_node_blank();
     int r;
 
-    weir_hash_key128(WEIR_STR("node"), name, key.bytes);
     *ret_node = weir_edit_find(server->edit, WEIR_TABLE_NODES, &key);
     if (*ret_node != WEIR_NONE)
         return 0;
     r = weir_edit_string(server->edit, weir_str_sub(name, 0, 128), &like.name);
     if (r < 0)
         return weir_error(err, r, "cannot take in node '%.*s'", WEIR_STR_ARG(name));
-    like.pool = WEIR_NONE;
-    like.labels = WEIR_NONE;
-    like.taints = WEIR_NONE;
-    like.phase_cause = WEIR_NONE;
+    like.phase = WEIR_NODE_READY;
     like.rank = weir_edit_view(server->edit)->tables[WEIR_TABLE_NODES].n_rows;
-    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
-        like.topology[i] = WEIR_NONE;
     like.topology[WEIR_TOPOLOGY_HOST] = like.name;
     memcpy(like.boot_id, server->boot_id, sizeof(like.boot_id));
     like.capacity.of[WEIR_RES_CPU] = (int64_t)sysconf(_SC_NPROCESSORS_ONLN) * 1000;
@@ -304,17 +292,7 @@ static int add_device(struct weir_server *server, const struct weir_key *key,
                       const struct weir_gpu_device *seen, struct weir_err *err)
 {
     struct weir_str name = seen->node.len > 0 ? seen->node : weir_str(server->node_name);
-    struct weir_device like = {
-        .parent = WEIR_NONE,
-        .kind = WEIR_DEVICE_WHOLE,
-        .binder = WEIR_BINDER_OURS,
-        .mig_profile = WEIR_NONE,
-        .numa = WEIR_NONE,
-        .nvlink = WEIR_NONE,
-        .isolation = WEIR_ISOLATION_HARDWARE,
-        .max_sharers = 1,
-        .health_cause = WEIR_NONE,
-    };
+    struct weir_device like = weir_device_blank();
     uint32_t index;
     int r = fill_device(server, seen, &like, err);
 
@@ -386,11 +364,9 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
             &known, weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows + n, arena) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
     for (uint32_t i = 0; r == 0 && i < n; i++) {
-        struct weir_key key;
-        uint32_t index;
+        struct weir_key key = weir_key_of_device(devices[i].uuid);
+        uint32_t index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
 
-        weir_hash_key128(WEIR_STR("gpu"), devices[i].uuid, key.bytes);
-        index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
         else if (weir_world_device(weir_edit_view(server->edit), index)->memory_bytes == 0)

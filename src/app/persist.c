@@ -4,11 +4,10 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-#include <string.h>
-
 enum { GRANTS_BYTES_MAX = 64 * 1024 };
 
-enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload)
+/* Of a workload from its tasks, as people see it. */
+static enum weir_task_state state_of(const struct weir_world *world, uint32_t workload)
 {
     const struct weir_workload *w = weir_world_workload(world, workload);
     uint32_t n[WEIR_TASK_STATE_MAX] = {0};
@@ -198,7 +197,7 @@ static int persist_workload(struct weir_server *server, const struct weir_world 
     struct weir_buf gpus = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
     struct weir_workload_record record = {
         .number = w->number,
-        .state = weir_server_workload_state(after, index),
+        .state = state_of(after, index),
         .cancelled = w->cancelled,
         .n_failures = w->n_failures,
         .not_before_wall_ms = w->not_before_wall_ms,
@@ -390,11 +389,9 @@ int weir_server_assign_attempts(struct weir_server *server, const struct weir_pl
         if (attempt == NULL)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
         if (server->cluster.new_ref(server->cluster.ctx, &ref, err) < 0)
-            return err != NULL ? err->code : WEIR_E_NO_MEMORY;
+            return weir_error_code(err);
         *attempt = (struct weir_server_attempt){.ref = ref};
-        if (weir_map_set(&server->by_serial,
-                         weir_str_n((const char *)&ref.serial, sizeof(ref.serial)),
-                         action->task) < 0)
+        if (weir_map_set(&server->by_serial, weir_server_serial_key(&ref.serial), action->task) < 0)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     }
     return 0;

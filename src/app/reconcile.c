@@ -119,12 +119,10 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     server->n_ticks++;
     if (server->edit == NULL && weir_server_load(server, err) < 0) {
         server->retry_mono_ms = now.mono_ms + RETRY_AFTER_FAILURE_MS;
-        return err->code;
+        return weir_error_code(err);
     }
-    if (r < 0) {
-        *err = server->failure;
-        return give_up(server, r, err);
-    }
+    if (r < 0)
+        return give_up(server, weir_error_pass(err, &server->failure), err);
     r = weir_server_observe_attempts(server, server->look_at_all, err);
     if (r < 0)
         return give_up(server, r, err);

@@ -3,6 +3,7 @@
 #include "app/schemas.h"
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -12,8 +13,6 @@
 #include "fmt/schema.h"
 #include "model/gpu_catalogue.h"
 #include "model/signals.h"
-
-#include <string.h>
 
 enum { JSON_BYTES_MAX = 4 * 1024 * 1024 };
 
@@ -94,27 +93,14 @@ static int read_amount(const struct weir_tree *node, bool is_bytes, int64_t *val
         return 0;
     r = is_bytes ? weir_quantity_bytes(node->text, value, err)
                  : weir_quantity_milli(node->text, value, err);
-    if (r < 0 && err != NULL) {
-        struct weir_err cause = *err;
-
-        weir_tree_error(node, err, "%s", cause.text);
-        weir_error_hint(err, "%s", cause.hint);
-        return r;
-    }
-    return r;
+    return r < 0 ? weir_tree_place(node, err) : 0;
 }
 
 static int read_duration(const struct weir_tree *node, int64_t *value, struct weir_err *err)
 {
-    int r = node == NULL ? 0 : weir_duration_parse(node->text, value, err);
-
-    if (r < 0 && err != NULL) {
-        struct weir_err cause = *err;
-
-        weir_tree_error(node, err, "%s", cause.text);
-        return weir_error_hint(err, "%s", cause.hint);
-    }
-    return r;
+    if (node != NULL && weir_duration_parse(node->text, value, err) < 0)
+        return weir_tree_place(node, err);
+    return 0;
 }
 
 static int read_int(const struct weir_tree *spec, const char *name, int64_t *value,
@@ -149,11 +135,8 @@ static uint32_t find_class(const struct weir_world *world, struct weir_str model
     struct weir_str id = known != NULL ? weir_str(known->id) : model;
 
     for (uint32_t i = 0; i < weir_world_n_resources(world); i++) {
-        const struct weir_resource *row = weir_world_resource(world, i);
-        struct weir_str name = weir_world_string(world, row->name);
-
-        if (row->kind == WEIR_RESOURCE_GPU_CLASS && weir_str_starts_with(name, WEIR_STR("gpu/")) &&
-            weir_str_eq_nocase(weir_str_sub(name, 4, name.len), id))
+        if (weir_world_resource(world, i)->kind == WEIR_RESOURCE_GPU_CLASS &&
+            weir_str_eq_nocase(weir_world_gpu_class_name(world, i), id))
             return i;
     }
     return WEIR_NONE;
@@ -176,13 +159,10 @@ static bool is_here(const struct weir_world *world, uint32_t class)
 static void list_classes(const struct weir_world *world, struct weir_buf *out)
 {
     for (uint32_t i = 0; i < weir_world_n_resources(world); i++) {
-        const struct weir_resource *row = weir_world_resource(world, i);
-        struct weir_str name = weir_world_string(world, row->name);
-
-        if (row->kind != WEIR_RESOURCE_GPU_CLASS || !is_here(world, i))
+        if (weir_world_resource(world, i)->kind != WEIR_RESOURCE_GPU_CLASS || !is_here(world, i))
             continue;
         weir_buf_puts(out, out->len > 0 ? ", " : "");
-        weir_buf_str(out, weir_str_sub(name, 4, name.len));
+        weir_buf_str(out, weir_world_gpu_class_name(world, i));
     }
 }
 
@@ -192,13 +172,11 @@ static int unknown_class(const struct weir_tree *node, const struct weir_world *
     struct weir_buf here = WEIR_BUF_INIT(200);
 
     list_classes(world, &here);
-    weir_tree_error(node, err, "no GPU here is a '%.*s'", WEIR_STR_ARG(node->text));
+    weir_error(err, WEIR_E_IMPOSSIBLE, "no GPU here is a '%.*s'", WEIR_STR_ARG(node->text));
     weir_error_hint(err, here.len > 0 ? "there are: %s" : "there are no GPUs%s",
                     weir_buf_cstr(&here));
     weir_buf_finish(&here);
-    if (err != NULL)
-        err->code = WEIR_E_IMPOSSIBLE;
-    return WEIR_E_IMPOSSIBLE;
+    return weir_tree_place(node, err);
 }
 
 /* The class as a resource of the world, whether or not a device has it: named as the device will
@@ -207,19 +185,17 @@ static int intern_class(struct weir_edit *edit, struct weir_str model, uint32_t 
                         struct weir_err *err)
 {
     const struct weir_gpu_model *known = weir_gpu_catalogue_find(model);
-    struct weir_str id = known != NULL ? weir_str(known->id) : weir_str_sub(model, 0, 128);
-    char name[160];
+    char class[160];
     int r;
 
     *ret_resource = find_class(weir_edit_view(edit), model);
     if (*ret_resource != WEIR_NONE)
         return 0;
-    snprintf(name, sizeof(name), "gpu/%.*s", WEIR_STR_ARG(id));
-    for (char *c = name; *c != '\0'; c++)
-        if (*c >= 'A' && *c <= 'Z')
-            *c = (char)(*c - 'A' + 'a');
-    r = weir_edit_resource(edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name), WEIR_MGPU_PER_GPU,
-                           ret_resource);
+    weir_str_format(class, sizeof(class), "%.*s",
+                    WEIR_STR_ARG(known != NULL ? weir_str(known->id) : model));
+    for (char *c = class; *c != '\0'; c++)
+        *c = weir_char_lower(*c);
+    r = weir_edit_gpu_class(edit, weir_str(class), ret_resource);
     if (r == WEIR_E_NO_MEMORY)
         return weir_error(err, r, "no memory for a kind of GPU");
     return r < 0 ? weir_error(err, r, "too many kinds of GPU") : 0;
@@ -231,7 +207,8 @@ static int read_class_amount(const struct weir_tree *node, struct weir_edit *edi
                              enum weir_resource_origin origin, struct weir_amounts *amounts,
                              struct weir_err *err)
 {
-    struct weir_str model = weir_str_sub(node->key, 4, node->key.len);
+    struct weir_str model =
+        weir_str_sub(node->key, sizeof(WEIR_GPU_CLASS_PREFIX) - 1, node->key.len);
     uint32_t resource;
     int r;
 
@@ -299,7 +276,7 @@ int weir_resource_queue(const struct weir_tree *spec, enum weir_resource_origin 
         read_amounts(weir_tree_get(spec, "guaranteed"), edit, origin, &queue.guaranteed, err) < 0 ||
         read_amounts(weir_tree_get(spec, "limit"), edit, origin, &queue.limit, err) < 0 ||
         check_limits(spec, &queue, err) < 0)
-        return err != NULL ? err->code : WEIR_E_INVALID;
+        return weir_error_code(err);
     if (isolation.len > 0)
         queue.isolation = (uint32_t)weir_isolation_from_name(isolation);
     queue.priority = (int32_t)priority;
@@ -450,7 +427,7 @@ static int read_retry_on(const struct weir_tree *spec, struct weir_edit *edit, u
         if (n == sizeof(statuses) / sizeof(statuses[0]))
             return weir_tree_error(each, err, "more exit statuses than there are");
         if (weir_tree_i64(each, 0, 255, &status, err) < 0)
-            return WEIR_E_INVALID;
+            return weir_error_code(err);
         statuses[n++] = (uint32_t)status;
     }
     if (weir_edit_span(edit, statuses, n, ret_span) < 0)
@@ -473,7 +450,7 @@ static int read_workload_row(const struct weir_tree *spec, const struct numbers 
         read_duration(weir_tree_get(spec, "timeLimit"), &limit, err) < 0 ||
         read_duration(grace, &grace_ms, err) < 0 ||
         read_duration(weir_tree_get(spec, "backoff"), &w->backoff_ms, err) < 0)
-        return err != NULL ? err->code : WEIR_E_INVALID;
+        return weir_error_code(err);
     w->class = class.len > 0 ? (uint32_t)weir_class_from_name(class) : WEIR_CLASS_BATCH;
     w->priority = (int32_t)n->priority;
     w->preemptible = preemptible;

@@ -12,7 +12,8 @@ extern const char weir_embed_schema_workload[], weir_embed_schema_workload_end[]
 static struct weir_arena arena = WEIR_ARENA_INIT;
 static struct weir_tree *schemas[2];
 
-struct weir_str weir_schema_text(enum weir_kind kind)
+/* As compiled in. */
+static struct weir_str text_of(enum weir_kind kind)
 {
     if (kind == WEIR_KIND_QUEUE)
         return weir_str_n(weir_embed_schema_queue,
@@ -24,8 +25,7 @@ struct weir_str weir_schema_text(enum weir_kind kind)
 int weir_schemas_load(struct weir_err *err)
 {
     for (int kind = 0; kind < 2; kind++) {
-        int r = weir_json_read(weir_schema_text((enum weir_kind)kind), NULL, &arena, &schemas[kind],
-                               err);
+        int r = weir_json_read(text_of((enum weir_kind)kind), NULL, &arena, &schemas[kind], err);
 
         if (r == 0)
             r = weir_schema_check_schema(schemas[kind], err);

@@ -9,7 +9,5 @@
 int weir_schemas_load(struct weir_err *err);
 void weir_schemas_unload(void);
 const struct weir_tree *weir_schema_of(enum weir_kind kind);
-/* The text as compiled in. */
-struct weir_str weir_schema_text(enum weir_kind kind);
 
 #endif

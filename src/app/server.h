@@ -62,7 +62,7 @@ struct weir_server {
     struct weir_arena plan_arenas[2]; /* of the plan, and of the one before */
     uint32_t plan_arena;
     struct attempts weir_vec(struct weir_server_attempt) attempts;
-    struct weir_map by_serial; /* 8 bytes of serial → task */
+    struct weir_map by_serial; /* attempt → task */
     int64_t last_seq;          /* newest event in the store */
 
     /* the tick under way */
@@ -77,6 +77,12 @@ struct weir_server {
     uint64_t n_ticks;
     uint64_t n_failed_ticks;
 };
+
+/* The key of an attempt in by_serial. */
+static inline struct weir_str weir_server_serial_key(const uint64_t *serial)
+{
+    return weir_str_n((const char *)serial, sizeof(*serial));
+}
 
 /* ---- load.c ---- */
 /* Builds the state from store, attempts and devices. On failure the server has no state and load
@@ -133,8 +139,6 @@ int weir_server_persist(struct weir_server *server, const struct weir_world *bef
 /* Gives every START of the plan an attempt, before it is persisted. */
 int weir_server_assign_attempts(struct weir_server *server, const struct weir_plan *plan,
                                 struct weir_err *err);
-/* State of a workload from its tasks, as people see it. */
-enum weir_task_state weir_server_workload_state(const struct weir_world *world, uint32_t workload);
 
 /* ---- act.c ---- */
 /* Asks a task that is STOPPING to leave; to be tried again while its attempt is not asked to stop.
@@ -145,6 +149,11 @@ void weir_server_act(struct weir_server *server, const struct weir_world *before
 /* Ended workloads leave the world, settled attempts their slots. */
 int weir_server_retire(struct weir_server *server, const struct weir_plan *plan,
                        struct weir_err *err);
+
+/* ---- prune.c ---- */
+/* Outside a transaction: some of what ended long ago leaves the store, with its output. What fails
+ * is logged. */
+void weir_server_prune(struct weir_server *server, struct weir_now now);
 
 /* ---- service.c ---- */
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service);

@@ -3,7 +3,6 @@
  * (transaction.c), so nothing is ever half applied. */
 #include "app/service_impl.h"
 #include "base/cleanup.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "core/sim/eta.h"
 
@@ -16,14 +15,12 @@ int weir_service_check_ready(const struct weir_server *server, struct weir_err *
 {
     if (server->is_stopping) {
         weir_error(err, WEIR_E_UNAVAILABLE, "weir is stopping");
-        weir_error_hint(err, "ask again when it is up");
-        return WEIR_E_UNAVAILABLE;
+        return weir_error_hint(err, "ask again when it is up");
     }
     if (server->edit != NULL)
         return 0;
     weir_error(err, WEIR_E_UNAVAILABLE, "weir cannot read its store at the moment");
-    weir_error_hint(err, "it tries again every second; its log says why");
-    return WEIR_E_UNAVAILABLE;
+    return weir_error_hint(err, "it tries again every second; its log says why");
 }
 
 int weir_service_check_role(const struct weir_actor *actor, enum weir_actor_role role,
@@ -32,16 +29,8 @@ int weir_service_check_role(const struct weir_actor *actor, enum weir_actor_role
     if (actor->role >= role)
         return 0;
     weir_error(err, WEIR_E_DENIED, "%.*s may not %s", WEIR_STR_ARG(actor->user), what);
-    weir_error_hint(err, "it takes the role %s", role == WEIR_ROLE_ADMIN ? "admin" : "submit");
-    return WEIR_E_DENIED;
-}
-
-uint32_t weir_service_find_queue(const struct weir_server *server, struct weir_str name)
-{
-    struct weir_key key;
-
-    weir_hash_key128(WEIR_STR("queue"), name, key.bytes);
-    return weir_edit_find(server->edit, WEIR_TABLE_QUEUES, &key);
+    return weir_error_hint(err, "it takes the role %s",
+                           role == WEIR_ROLE_ADMIN ? "admin" : "submit");
 }
 
 /* Not found, with the nearest name of a queue. */

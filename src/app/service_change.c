@@ -1,6 +1,5 @@
 /* What is asked of workloads that are there, of nodes and of devices. */
 #include "app/service_impl.h"
-#include "base/hash.h"
 
 /* ---- workloads ---- */
 
@@ -122,17 +121,15 @@ static int find_subject(struct weir_server *server, enum weir_subject kind, stru
                         uint32_t *ret_index, struct weir_err *err)
 {
     bool is_node = kind == WEIR_SUBJECT_NODE;
-    enum weir_table_id table = is_node ? WEIR_TABLE_NODES : WEIR_TABLE_DEVICES;
-    struct weir_key key;
 
-    weir_hash_key128(is_node ? WEIR_STR("node") : WEIR_STR("gpu"), name, key.bytes);
-    *ret_index = weir_edit_find(server->edit, table, &key);
+    *ret_index = is_node ? weir_edit_find_node(server->edit, name)
+                         : weir_edit_find_device(server->edit, name);
     if (*ret_index != WEIR_NONE)
         return 0;
     weir_error(err, WEIR_E_NOT_FOUND, "there is no %s '%.*s'", is_node ? "node" : "GPU",
                WEIR_STR_ARG(name));
-    weir_error_hint(err, is_node ? "`weir get nodes` lists them" : "`weir get gpus` lists them");
-    return WEIR_E_NOT_FOUND;
+    return weir_error_hint(err,
+                           is_node ? "`weir get nodes` lists them" : "`weir get gpus` lists them");
 }
 
 static int set_subject(struct weir_server *server, enum weir_subject kind, uint32_t index,

@@ -10,7 +10,6 @@
 int weir_service_check_ready(const struct weir_server *server, struct weir_err *err);
 int weir_service_check_role(const struct weir_actor *actor, enum weir_actor_role role,
                             const char *what, struct weir_err *err);
-uint32_t weir_service_find_queue(const struct weir_server *server, struct weir_str name);
 /* An error with this code, and the nearest name of a queue. Returns the code. */
 int weir_service_no_queue(const struct weir_server *server, int code, struct weir_str name,
                           struct weir_err *err);

@@ -1,6 +1,5 @@
 #include "app/service_impl.h"
 #include "app/startable.h"
-#include "base/hash.h"
 #include "base/tree.h"
 
 struct same_spec {
@@ -37,7 +36,7 @@ int weir_queue_change_check(struct weir_server *server, const struct weir_tree *
         r = weir_resource_json(spec, arena, &change.spec, err);
     if (r < 0)
         return r;
-    change.index = weir_service_find_queue(server, change.name);
+    change.index = weir_edit_find_queue(server->edit, change.name);
     change.is_new = change.index == WEIR_NONE;
     same = (struct same_spec){change.name, change.spec};
     r = server->store.each_queue(server->store.ctx, compare_spec, &same, err);
@@ -76,11 +75,10 @@ int weir_queue_change_check_parents(struct weir_server *server, const struct wei
                 at = changes[j].parent;
                 continue;
             }
-            index = weir_service_find_queue(server, at);
+            index = weir_edit_find_queue(server->edit, at);
             if (index == WEIR_NONE) {
                 weir_service_no_queue(server, WEIR_E_INVALID, at, err);
-                weir_error_field(err, "spec.parent");
-                return WEIR_E_INVALID;
+                return weir_error_field(err, "spec.parent");
             }
             index = weir_world_queue(weir_edit_view(server->edit), index)->parent;
             at = index == WEIR_NONE
@@ -89,7 +87,7 @@ int weir_queue_change_check_parents(struct weir_server *server, const struct wei
                            weir_edit_view(server->edit),
                            weir_world_queue(weir_edit_view(server->edit), index)->name);
         }
-        index = weir_service_find_queue(server, changes[i].parent);
+        index = weir_edit_find_queue(server->edit, changes[i].parent);
         if (index != WEIR_NONE &&
             weir_world_queue(weir_edit_view(server->edit), index)->first_workload != WEIR_NONE)
             return weir_tree_error(weir_tree_path(docs[i], "spec.parent"), err,
@@ -136,7 +134,7 @@ int weir_queue_change_write(struct weir_server *server, const struct weir_actor 
         return 0;
     }
     change->row.created_wall_ms = record.created_wall_ms;
-    weir_hash_key128(WEIR_STR("queue"), change->name, key.bytes);
+    key = weir_key_of_queue(change->name);
     r = weir_edit_string(server->edit, change->name, &change->row.name);
     if (r == 0)
         r = weir_edit_add_queue(server->edit, &key, &change->row, &change->index);
@@ -152,7 +150,7 @@ static uint32_t parent_after(const struct weir_server *server,
 {
     if (back)
         return change->is_new ? WEIR_NONE : change->old.parent;
-    return change->parent.len > 0 ? weir_service_find_queue(server, change->parent) : WEIR_NONE;
+    return change->parent.len > 0 ? weir_edit_find_queue(server->edit, change->parent) : WEIR_NONE;
 }
 
 int weir_queue_change_unlink(struct weir_server *server, const struct weir_queue_change *change,
@@ -201,7 +199,7 @@ int weir_service_delete_queue(void *ctx, const struct weir_actor *actor, struct 
         r = weir_service_check_role(actor, WEIR_ROLE_ADMIN, "delete queues", err);
     if (r < 0)
         return r;
-    index = weir_service_find_queue(server, name);
+    index = weir_edit_find_queue(server->edit, name);
     if (index == WEIR_NONE)
         return weir_service_no_queue(server, WEIR_E_NOT_FOUND, name, err);
     if (weir_str_eq_c(name, "default"))
@@ -211,8 +209,7 @@ int weir_service_delete_queue(void *ctx, const struct weir_actor *actor, struct 
     if (row->first_child != WEIR_NONE || row->first_workload != WEIR_NONE) {
         weir_error(err, WEIR_E_EXISTS, "queue '%.*s' is not empty: it has %s", WEIR_STR_ARG(name),
                    row->first_child != WEIR_NONE ? "queues below it" : "workloads");
-        weir_error_hint(err, "`weir ps --queue %.*s` shows them", WEIR_STR_ARG(name));
-        return WEIR_E_EXISTS;
+        return weir_error_hint(err, "`weir ps --queue %.*s` shows them", WEIR_STR_ARG(name));
     }
     r = weir_server_begin(server, err);
     if (r < 0)

@@ -127,7 +127,7 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
         if (r < 0)
             return r;
     }
-    s.ask.workload.queue = weir_service_find_queue(server, s.ask.queue);
+    s.ask.workload.queue = weir_edit_find_queue(server->edit, s.ask.queue);
     if (s.ask.workload.queue == WEIR_NONE) {
         weir_service_no_queue(server, WEIR_E_INVALID, s.ask.queue, err);
         weir_error_field(err, "spec.queue");

@@ -17,11 +17,8 @@ int weir_server_begin(struct weir_server *server, struct weir_err *err)
 {
     int r;
 
-    if (server->failed != 0) {
-        if (err != NULL)
-            *err = server->failure;
-        return server->failed;
-    }
+    if (server->failed != 0)
+        return weir_error_pass(err, &server->failure);
     if (server->in_transaction)
         return 0;
     r = server->store.begin(server->store.ctx, err);

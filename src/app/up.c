@@ -8,6 +8,7 @@
 #include "app/cgroup_root.h"
 #include "app/datadir.h"
 #include "app/decision_log.h"
+#include "app/demo.h"
 #include "app/schemas.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -15,15 +16,12 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/time.h"
-#include "base/tree.h"
 #include "edge/api/api.h"
 #include "edge/local/cluster.h"
 #include "edge/nvml/gpus.h"
 #include "edge/sqlite/store.h"
-#include "fmt/yaml.h"
 
 #include <errno.h>
-#include <pwd.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/random.h>
@@ -35,15 +33,11 @@ enum {
     LOOK_EVERY_MS = 1000,
     DEVICES_EVERY_MS = 5000,
     PRUNE_EVERY_MS = 60000,
-    PRUNE_AT_ONCE = 500,
     SHUTDOWN_GRACE_MS = 2000,
     PATH_BYTES = WEIR_DATADIR_PATH_MAX + 64,
 };
 #define KEEP_ENDED_MS    (30 * WEIR_TIME_DAY_MS)
-#define KEEP_EVENTS      1000000
 #define OUTPUT_MAX_BYTES ((int64_t)64 * 1024 * 1024)
-
-extern const char weir_embed_demo[], weir_embed_demo_end[];
 
 struct up {
     const struct weir_up_options *options;
@@ -199,44 +193,6 @@ static void watch_launcher(struct up *up)
     up->launcher_events = events;
 }
 
-static int remove_output(void *arg, const struct weir_task_record *task)
-{
-    struct up *up = arg;
-    struct weir_err err = WEIR_ERR_INIT;
-
-    for (uint32_t attempt = 1; attempt <= task->attempt; attempt++)
-        if (up->server.cluster.remove_output(up->server.cluster.ctx, task->number, task->member,
-                                             attempt, &err) < 0)
-            weir_log_warn("output.remove", "%s", err.text);
-    return 0;
-}
-
-/* Old history goes, a little at a time. */
-static void prune(struct up *up, struct weir_now now)
-{
-    struct weir_store *store = &up->server.store;
-    struct weir_err err = WEIR_ERR_INIT;
-    int64_t last = 0;
-    int r;
-
-    if (now.mono_ms - up->prune_mono_ms < PRUNE_EVERY_MS || up->server.in_transaction)
-        return;
-    up->prune_mono_ms = now.mono_ms;
-    r = store->last_event(store->ctx, &last, &err);
-    if (r == 0)
-        r = store->begin(store->ctx, &err);
-    if (r == 0) {
-        r = store->prune(store->ctx, now.wall_ms - up->server.keep_ended_ms, last - KEEP_EVENTS,
-                         PRUNE_AT_ONCE, remove_output, up, &err);
-        if (r == 0)
-            r = store->commit(store->ctx, false, &err);
-        else
-            store->rollback(store->ctx);
-    }
-    if (r < 0)
-        weir_log_warn("store.prune", "%s", err.text);
-}
-
 static void on_look(uv_timer_t *timer)
 {
     struct up *up = timer->data;
@@ -258,7 +214,10 @@ static void on_look(uv_timer_t *timer)
     if (up->server.store.sync(up->server.store.ctx, &err) < 0)
         weir_log_warn("store.sync", "%s", err.text);
     weir_decision_log_flush(up->server.log);
-    prune(up, now);
+    if (now.mono_ms - up->prune_mono_ms >= PRUNE_EVERY_MS && !up->server.in_transaction) {
+        up->prune_mono_ms = now.mono_ms;
+        weir_server_prune(&up->server, now);
+    }
 }
 
 static void on_api_closed(void *ctx)
@@ -480,62 +439,6 @@ static int open_all(struct up *up, struct weir_err *err)
     return r < 0 ? r : open_api(up, err);
 }
 
-/* ---- the demo ---- */
-
-static void on_demo(void *arg, int result, uint64_t outcome, const struct weir_err *err)
-{
-    (void)arg;
-    (void)outcome;
-    if (result < 0)
-        weir_log_warn("demo", "%s", err->text);
-}
-
-static int is_demo(void *arg, const struct weir_workload_record *workload)
-{
-    (void)arg;
-    return workload->is_demo != 0;
-}
-
-/* One document after the other: what a small fleet cannot run is left out. */
-static int apply_demo(struct up *up, struct weir_arena *arena, struct weir_err *err)
-{
-    struct weir_str text =
-        weir_str_n(weir_embed_demo, (size_t)(weir_embed_demo_end - weir_embed_demo));
-    const struct passwd *user = getpwuid(geteuid());
-    struct weir_actor actor = {.user = weir_str(user != NULL ? user->pw_name : "weir"),
-                               .uid = geteuid(),
-                               .gid = getegid(),
-                               .role = WEIR_ROLE_ADMIN};
-    struct weir_yaml_stream stream;
-    struct weir_apply_result *results;
-    int r = weir_yaml_read(text, text.len, arena, &stream, err);
-
-    for (size_t i = 0; r == 0 && i < stream.n_documents; i++) {
-        const struct weir_tree *doc = stream.documents[i].root;
-
-        if (up->service.apply(up->service.ctx, &actor, &doc, 1, false, arena, &results,
-                              (struct weir_done){on_demo, NULL}, err) < 0)
-            weir_log_info("demo", "left out: %s", err->text);
-    }
-    return r;
-}
-
-/* Once there is nothing of an earlier demo alive. */
-static void submit_demo(struct up *up)
-{
-    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_workload_filter live = {.state = -1};
-    struct weir_store *store = &up->server.store;
-    struct weir_err err = WEIR_ERR_INIT;
-
-    if (!up->options->demo || !weir_gpus_are_simulated(up->gpus) ||
-        store->each_workload(store->ctx, &live, false, is_demo, NULL, &err) != 0)
-        return;
-    if (apply_demo(up, &arena, &err) < 0)
-        weir_log_warn("demo", "%s (%s)", err.text, err.hint);
-    tick(up);
-}
-
 /* ---- closing ---- */
 
 static void close_handle(uv_handle_t *handle, void *arg)
@@ -586,7 +489,10 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     uv_loop_init(&up.loop);
     r = open_all(&up, err);
     if (r == 0) {
-        submit_demo(&up);
+        if (options->demo && weir_gpus_are_simulated(up.gpus)) {
+            weir_demo_submit(&up.service, &up.server.store);
+            tick(&up);
+        }
         say_confinement(&up);
         printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
                up.data_dir);

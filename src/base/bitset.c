@@ -24,24 +24,9 @@ void weir_bitset_add(struct weir_bitset *set, size_t bit)
     set->words[bit / 64] |= (uint64_t)1 << (bit % 64);
 }
 
-void weir_bitset_remove(struct weir_bitset *set, size_t bit)
-{
-    WEIR_ASSERT(bit < set->n_bits);
-    set->words[bit / 64] &= ~((uint64_t)1 << (bit % 64));
-}
-
 bool weir_bitset_has(const struct weir_bitset *set, size_t bit)
 {
     return bit < set->n_bits && (set->words[bit / 64] >> (bit % 64) & 1) != 0;
-}
-
-size_t weir_bitset_count(const struct weir_bitset *set)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < words_of(set); i++)
-        n += (size_t)__builtin_popcountll(set->words[i]);
-    return n;
 }
 
 size_t weir_bitset_next(const struct weir_bitset *set, size_t from)
@@ -58,25 +43,4 @@ size_t weir_bitset_next(const struct weir_bitset *set, size_t from)
         bits = set->words[word];
     }
     return word * 64 + (size_t)__builtin_ctzll(bits);
-}
-
-void weir_bitset_and(struct weir_bitset *a, const struct weir_bitset *b)
-{
-    WEIR_ASSERT(a->n_bits == b->n_bits);
-    for (size_t i = 0; i < words_of(a); i++)
-        a->words[i] &= b->words[i];
-}
-
-void weir_bitset_or(struct weir_bitset *a, const struct weir_bitset *b)
-{
-    WEIR_ASSERT(a->n_bits == b->n_bits);
-    for (size_t i = 0; i < words_of(a); i++)
-        a->words[i] |= b->words[i];
-}
-
-void weir_bitset_subtract(struct weir_bitset *a, const struct weir_bitset *b)
-{
-    WEIR_ASSERT(a->n_bits == b->n_bits);
-    for (size_t i = 0; i < words_of(a); i++)
-        a->words[i] &= ~b->words[i];
 }

@@ -16,14 +16,8 @@ struct weir_bitset {
 /* All clear, in the arena. 0 or WEIR_E_NO_MEMORY. */
 int weir_bitset_init(struct weir_bitset *set, size_t n_bits, struct weir_arena *arena);
 void weir_bitset_add(struct weir_bitset *set, size_t bit);
-void weir_bitset_remove(struct weir_bitset *set, size_t bit);
 bool weir_bitset_has(const struct weir_bitset *set, size_t bit); /* false beyond n_bits */
-size_t weir_bitset_count(const struct weir_bitset *set);
 /* The first member at or after `from`, or n_bits. */
 size_t weir_bitset_next(const struct weir_bitset *set, size_t from);
-/* a becomes a ∩ b, a ∪ b, a \ b; both of the same size. */
-void weir_bitset_and(struct weir_bitset *a, const struct weir_bitset *b);
-void weir_bitset_or(struct weir_bitset *a, const struct weir_bitset *b);
-void weir_bitset_subtract(struct weir_bitset *a, const struct weir_bitset *b);
 
 #endif

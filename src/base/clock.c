@@ -1,5 +1,7 @@
 #include "base/clock.h"
 
+#include "base/char.h"
+
 #include <fcntl.h>
 #include <string.h>
 #include <time.h>
@@ -28,13 +30,6 @@ int64_t weir_clock_mono_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 void weir_clock_boot_id(uint8_t ret_id[16])
 {
     char text[64];
@@ -46,7 +41,7 @@ void weir_clock_boot_id(uint8_t ret_id[16])
         close(fd);
     memset(ret_id, 0, 16);
     for (ssize_t i = 0; i < n && nibble < 32; i++) {
-        int value = hex_value(text[i]);
+        int value = weir_char_hex(text[i]);
 
         if (value >= 0) {
             ret_id[nibble / 2] |= (uint8_t)(value << (nibble % 2 == 0 ? 4 : 0));

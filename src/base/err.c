@@ -181,6 +181,21 @@ int weir_error_hint(struct weir_err *err, const char *format, ...)
     return err->code;
 }
 
+int weir_error_pass(struct weir_err *err, const struct weir_err *why)
+{
+    last_code = why->code;
+    if (err != NULL)
+        *err = *why;
+    return why->code;
+}
+
+int weir_error_code(const struct weir_err *err)
+{
+    if (err == NULL)
+        return last_code;
+    return err->code != 0 ? err->code : WEIR_E_IO;
+}
+
 const char *weir_code_name(int code)
 {
     for (size_t i = 0; i < sizeof(code_names) / sizeof(code_names[0]); i++)

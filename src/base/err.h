@@ -73,6 +73,12 @@ int weir_error_field(struct weir_err *err, const char *format, ...)
 int weir_error_hint(struct weir_err *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* Makes the error that was made elsewhere, and returns its code. */
+int weir_error_pass(struct weir_err *err, const struct weir_err *why);
+/* The code of a made error, for where one of several calls failed (WEIR_E_IO if err is unset; on
+ * NULL as above). */
+int weir_error_code(const struct weir_err *err);
+
 /* The code's stable name ("invalid", "not-found", …), and back (0 if unknown). */
 const char *weir_code_name(int code);
 int weir_code_from_name(const char *name);

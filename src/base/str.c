@@ -1,6 +1,7 @@
 #include "base/str.h"
 
 #include "base/arena.h"
+#include "base/char.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -26,17 +27,12 @@ bool weir_str_eq_c(struct weir_str a, const char *b)
     return weir_str_eq(a, weir_str(b));
 }
 
-static char lower(char c)
-{
-    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
-}
-
 bool weir_str_eq_nocase(struct weir_str a, struct weir_str b)
 {
     if (a.len != b.len)
         return false;
     for (size_t i = 0; i < a.len; i++)
-        if (lower(a.ptr[i]) != lower(b.ptr[i]))
+        if (weir_char_lower(a.ptr[i]) != weir_char_lower(b.ptr[i]))
             return false;
     return true;
 }
@@ -129,7 +125,7 @@ bool weir_str_to_u64(struct weir_str s, uint64_t *ret_value)
     if (s.len == 0)
         return false;
     for (size_t i = 0; i < s.len; i++) {
-        if (s.ptr[i] < '0' || s.ptr[i] > '9' || __builtin_mul_overflow(value, 10u, &value) ||
+        if (!weir_char_is_digit(s.ptr[i]) || __builtin_mul_overflow(value, 10u, &value) ||
             __builtin_add_overflow(value, (uint64_t)(s.ptr[i] - '0'), &value))
             return false;
     }
@@ -259,13 +255,14 @@ unsigned weir_str_distance(struct weir_str a, struct weir_str b, unsigned limit)
 
         now[0] = i;
         for (unsigned j = 1; j <= b.len; j++) {
-            bool same = lower(a.ptr[i - 1]) == lower(b.ptr[j - 1]);
+            bool same = weir_char_lower(a.ptr[i - 1]) == weir_char_lower(b.ptr[j - 1]);
             unsigned best = last[j - 1] + (same ? 0 : 1);
 
             best = last[j] + 1 < best ? last[j] + 1 : best;
             best = now[j - 1] + 1 < best ? now[j - 1] + 1 : best;
-            if (i > 1 && j > 1 && lower(a.ptr[i - 1]) == lower(b.ptr[j - 2]) &&
-                lower(a.ptr[i - 2]) == lower(b.ptr[j - 1]) && before[j - 2] + 1 < best)
+            if (i > 1 && j > 1 && weir_char_lower(a.ptr[i - 1]) == weir_char_lower(b.ptr[j - 2]) &&
+                weir_char_lower(a.ptr[i - 2]) == weir_char_lower(b.ptr[j - 1]) &&
+                before[j - 2] + 1 < best)
                 best = before[j - 2] + 1;
             now[j] = best;
         }

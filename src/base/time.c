@@ -1,6 +1,7 @@
 #include "base/time.h"
 
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/err.h"
 
 #define DURATION_MAX_MS (WEIR_TIME_DAY_MS * 3653)
@@ -57,11 +58,6 @@ int weir_time_format(int64_t wall_ms, struct weir_buf *out)
                            c.hour, c.minute, c.second, c.millisecond);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Takes n digits. */
 static bool digits(struct weir_str *s, size_t n, unsigned *ret_value)
 {
@@ -96,9 +92,9 @@ static bool take_fraction(struct weir_str *s, uint16_t *ret_thousandths)
     unsigned thousandths = 0;
     unsigned scale = 100;
 
-    if (s->len == 0 || !is_digit(s->ptr[0]))
+    if (s->len == 0 || !weir_char_is_digit(s->ptr[0]))
         return false;
-    while (s->len > 0 && is_digit(s->ptr[0])) {
+    while (s->len > 0 && weir_char_is_digit(s->ptr[0])) {
         thousandths += (unsigned)(s->ptr[0] - '0') * scale;
         scale /= 10;
         *s = weir_str_sub(*s, 1, s->len);
@@ -244,7 +240,7 @@ static bool take_part(struct weir_str *s, int64_t *total_ms)
     uint16_t thousandths = 0;
     int64_t unit;
 
-    while (n < s->len && is_digit(s->ptr[n]))
+    while (n < s->len && weir_char_is_digit(s->ptr[n]))
         n++;
     if (n > 12 || !weir_str_to_u64(weir_str_sub(*s, 0, n), &whole))
         return false;

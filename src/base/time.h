@@ -13,7 +13,6 @@ struct weir_buf;
 struct weir_err;
 
 /* In milliseconds, and wide: a uint32_t of minutes times an int would wrap after seven weeks. */
-#define WEIR_TIME_MS     ((int64_t)1)
 #define WEIR_TIME_S      ((int64_t)1000)
 #define WEIR_TIME_MIN    ((int64_t)60000)
 #define WEIR_TIME_H      ((int64_t)3600000)

@@ -108,20 +108,26 @@ int weir_tree_path_of(const struct weir_tree *node, struct weir_buf *out)
     return weir_buf_str(out, node->key);
 }
 
-int weir_tree_error(const struct weir_tree *node, struct weir_err *err, const char *format, ...)
+int weir_tree_place(const struct weir_tree *node, struct weir_err *err)
 {
     struct weir_buf path = WEIR_BUF_INIT(WEIR_ERR_FIELD_MAX);
-    va_list args;
 
     if (err == NULL)
-        return WEIR_E_INVALID;
-    va_start(args, format);
-    weir_error_v(err, WEIR_E_INVALID, format, args);
-    va_end(args);
+        return weir_error_code(err);
     weir_tree_path_of(node, &path);
     weir_error_field(err, "%s", weir_buf_cstr(&path));
     weir_buf_finish(&path);
     return weir_error_at(err, node->line, node->column);
+}
+
+int weir_tree_error(const struct weir_tree *node, struct weir_err *err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    weir_error_v(err, WEIR_E_INVALID, format, args);
+    va_end(args);
+    return weir_tree_place(node, err);
 }
 
 static int wrong_kind(const struct weir_tree *node, enum weir_tree_kind want, struct weir_err *err)

@@ -62,6 +62,8 @@ int weir_tree_bool(const struct weir_tree *node, bool *ret_value, struct weir_er
 int weir_tree_i64(const struct weir_tree *node, int64_t min, int64_t max, int64_t *ret_value,
                   struct weir_err *err);
 int weir_tree_f64(const struct weir_tree *node, double *ret_value, struct weir_err *err);
+/* Gives a made error the node's path and place. Returns its code. */
+int weir_tree_place(const struct weir_tree *node, struct weir_err *err);
 /* Makes an error that names the node's path and place. Returns WEIR_E_INVALID. */
 int weir_tree_error(const struct weir_tree *node, struct weir_err *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

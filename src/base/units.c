@@ -13,17 +13,6 @@ int64_t weir_units_add(int64_t a, int64_t b)
     return sum;
 }
 
-int64_t weir_units_sub(int64_t a, int64_t b)
-{
-    int64_t difference;
-
-    if (a == INT64_MAX)
-        return INT64_MAX;
-    if (__builtin_sub_overflow(a, b, &difference))
-        return b < 0 ? INT64_MAX : INT64_MIN;
-    return difference;
-}
-
 int64_t weir_units_mul(int64_t a, int64_t b)
 {
     int64_t product;

@@ -17,7 +17,6 @@ enum { WEIR_MGPU_PER_GPU = 1000, WEIR_UGPU_PER_GPU = 1000000 };
 /* Saturating. INT64_MAX stands for "unbounded": a sum with it is unbounded, and so is what anything
  * is taken from it. */
 int64_t weir_units_add(int64_t a, int64_t b);
-int64_t weir_units_sub(int64_t a, int64_t b);
 int64_t weir_units_mul(int64_t a, int64_t b);
 
 int weir_units_format_bytes(

@@ -1,3 +1,4 @@
+#include "base/char.h"
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/tree.h"
@@ -41,8 +42,7 @@ static struct weir_str lower(struct weir_str kind, char *text, size_t size)
     size_t n = kind.len < size ? kind.len : size;
 
     for (size_t i = 0; i < n; i++)
-        text[i] = kind.ptr[i] >= 'A' && kind.ptr[i] <= 'Z' ? (char)(kind.ptr[i] - 'A' + 'a')
-                                                           : kind.ptr[i];
+        text[i] = weir_char_lower(kind.ptr[i]);
     return weir_str_n(text, n);
 }
 
@@ -98,8 +98,8 @@ static int send(struct weir_client *client, const struct weir_args *args,
     return WEIR_EXIT_FINE;
 }
 
-static int apply(struct weir_client *client, const struct weir_args *args,
-                 struct weir_manifests *manifests, struct weir_err *err)
+static int send_all(struct weir_client *client, const struct weir_args *args,
+                    struct weir_manifests *manifests, struct weir_err *err)
 {
     const char *path;
     size_t at = 0;
@@ -120,17 +120,14 @@ static int apply(struct weir_client *client, const struct weir_args *args,
     return send(client, args, manifests, err);
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
+static int apply(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     struct weir_manifests manifests;
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
+    int result;
 
     weir_manifests_init(&manifests);
-    if (result == 0)
-        result = apply(&client, args, &manifests, err);
+    result = send_all(client, args, &manifests, err);
     weir_manifests_finish(&manifests);
-    weir_client_finish(&client);
     return result;
 }
 
@@ -153,5 +150,5 @@ const struct weir_command weir_command_apply = {
     .n_options = sizeof(options) / sizeof(options[0]),
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
-    .run = run,
+    .ask = apply,
 };

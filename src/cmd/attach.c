@@ -403,7 +403,7 @@ static int follow(struct attach *attach, struct weir_err *err)
         while (result > 0 && (result = weir_frames_next(&attach->frames, &piece, &frame, err)) > 0)
             result = on_frame(attach, &frame, err) < 0 ? -1 : 1;
         if (result < 0)
-            return err->code;
+            return weir_error_code(err);
         weir_attach_signals_look();
         handle_signals(attach);
     }
@@ -447,10 +447,8 @@ static int follow_to_end(struct attach *attach, struct weir_err *err)
             delay_ms = RETRY_FIRST_MS;
         }
         attach->is_away = true;
-        if (weir_clock_mono_ms() - away_ms > AWAY_MAX_MS) {
-            weir_error_hint(err, "the job goes on: weir logs -f %s", attach->options->id);
-            return result;
-        }
+        if (weir_clock_mono_ms() - away_ms > AWAY_MAX_MS)
+            return weir_error_hint(err, "the job goes on: weir logs -f %s", attach->options->id);
         if (!attach->said_away && weir_clock_mono_ms() - away_ms + delay_ms > SAY_AWAY_MS) {
             say(attach, "goes on, but weir is away: waiting for it to come back");
             attach->said_away = true;

@@ -28,8 +28,8 @@ void weir_attach_output_finish(struct weir_attach_output *output)
     weir_vec_finish(&output->members);
 }
 
-struct weir_attach_member *weir_attach_output_member(struct weir_attach_output *output,
-                                                     uint32_t member)
+/* NULL: no memory, or a member beyond reason. */
+static struct weir_attach_member *member_of(struct weir_attach_output *output, uint32_t member)
 {
     struct weir_attach_member fresh = {0};
 
@@ -46,7 +46,7 @@ struct weir_attach_member *weir_attach_output_member(struct weir_attach_output *
 static struct weir_attach_member *need_member(struct weir_attach_output *output, uint32_t member,
                                               struct weir_err *err)
 {
-    struct weir_attach_member *found = weir_attach_output_member(output, member);
+    struct weir_attach_member *found = member_of(output, member);
 
     if (found == NULL)
         weir_error(err, WEIR_E_NO_MEMORY, "no memory for the output of member %u", member);

@@ -41,9 +41,6 @@ void weir_attach_output_init(struct weir_attach_output *output, bool label,
                                           struct weir_err *err),
                              void *write_ctx);
 void weir_attach_output_finish(struct weir_attach_output *output);
-/* NULL: no memory, or a member beyond reason. */
-struct weir_attach_member *weir_attach_output_member(struct weir_attach_output *output,
-                                                     uint32_t member);
 /* What an attempt of the member wrote up to there is printed already. */
 int weir_attach_output_start(struct weir_attach_output *output, uint32_t member, int64_t attempt,
                              const uint64_t starts[2], struct weir_err *err);

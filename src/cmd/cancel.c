@@ -76,17 +76,6 @@ static int cancel_all(struct weir_client *client, const struct weir_args *args,
     return first;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
-{
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
-
-    if (result == 0)
-        result = cancel_all(&client, args, err);
-    weir_client_finish(&client);
-    return result;
-}
-
 static const struct weir_example examples[] = {
     {"weir cancel 42", "one job, by its number"},
     {"weir cancel train-resnet sweep", "several, by name"},
@@ -108,5 +97,5 @@ const struct weir_command weir_command_cancel = {
     .max_operands = IDS_MAX,
     .group = WEIR_GROUP_WORK,
     .is_client = true,
-    .run = run,
+    .ask = cancel_all,
 };

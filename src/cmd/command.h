@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct weir_client;
 struct weir_err;
 
 /* The status of every command; `weir run` returns its job's beside. */
@@ -48,7 +49,9 @@ struct weir_command {
     bool is_client;   /* takes --data and --server */
     bool takes_words; /* the first operand ends the options: what follows is another command */
     bool is_hidden;
-    /* The exit status, or a negative code with err. */
+    /* The exit status, or a negative code with err. One of the two: `ask` is given the server that
+     * --data or --server names, `run` finds what it needs by itself. */
+    int (*ask)(struct weir_client *client, const struct weir_args *args, struct weir_err *err);
     int (*run)(const struct weir_args *args, struct weir_err *err);
 };
 

@@ -43,17 +43,6 @@ static int delete_all(struct weir_client *client, const struct weir_args *args,
     return result;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
-{
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
-
-    if (result == 0)
-        result = delete_all(&client, args, err);
-    weir_client_finish(&client);
-    return result;
-}
-
 static const struct weir_example examples[] = {
     {"weir delete queue vision", "a queue in which nothing runs or waits"},
     {"weir delete workload 42", "the same as weir cancel 42"},
@@ -71,5 +60,5 @@ const struct weir_command weir_command_delete = {
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
-    .run = run,
+    .ask = delete_all,
 };

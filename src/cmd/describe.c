@@ -1,5 +1,5 @@
-#include "cmd/describe.h"
-
+/* One thing for people: its fields, a line each. "submitted_ms: 1700000000000" becomes "Submitted:
+ * 14:20:05 (3m05s ago)"; what is null or empty is left out. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -167,11 +167,6 @@ static void put_object(const struct weir_tree *object, unsigned depth, int64_t n
     }
 }
 
-void weir_describe(const struct weir_tree *object, int64_t now_ms, struct weir_buf *out)
-{
-    put_object(object, 0, now_ms, out);
-}
-
 /* ---- the command ---- */
 
 static int describe(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
@@ -190,7 +185,7 @@ static int describe(struct weir_client *client, const struct weir_args *args, st
     result = weir_client_get(client, &arena, &object, err);
     if (result < 0)
         return result;
-    weir_describe(object, weir_clock_wall_ms(), &text);
+    put_object(object, 0, weir_clock_wall_ms(), &text);
     if (weir_str_eq_c(weir_client_text(object, "state"), "queued")) {
         weir_buf_puts(&text, "Explanation:\n");
         result = weir_explain_text(client, args->operands[1], &text, err);
@@ -199,17 +194,6 @@ static int describe(struct weir_client *client, const struct weir_args *args, st
         result = weir_buf_check(&text, "the description", err);
     if (result == 0)
         fputs(weir_buf_cstr(&text), stdout);
-    return result;
-}
-
-static int run(const struct weir_args *args, struct weir_err *err)
-{
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
-
-    if (result == 0)
-        result = describe(&client, args, err);
-    weir_client_finish(&client);
     return result;
 }
 
@@ -232,5 +216,5 @@ const struct weir_command weir_command_describe = {
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
-    .run = run,
+    .ask = describe,
 };

@@ -135,17 +135,6 @@ static int explain(struct weir_client *client, const struct weir_args *args, str
     return result;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
-{
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
-
-    if (result == 0)
-        result = explain(&client, args, err);
-    weir_client_finish(&client);
-    return result;
-}
-
 static const struct weir_example examples[] = {
     {"weir explain 42", "why it waits, what would help, and when it should start"},
     {"weir explain train-resnet -o json", "the same for a program"},
@@ -166,5 +155,5 @@ const struct weir_command weir_command_explain = {
     .max_operands = 1,
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
-    .run = run,
+    .ask = explain,
 };

@@ -65,17 +65,6 @@ static int get(struct weir_client *client, const struct weir_args *args, struct 
     return weir_watch_events(client, args, err);
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
-{
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
-
-    if (result == 0)
-        result = get(&client, args, err);
-    weir_client_finish(&client);
-    return result;
-}
-
 static const struct weir_example examples[] = {
     {"weir get gpus", "what is there and who holds it"},
     {"weir get queue research -o yaml", "one, with all its fields"},
@@ -97,5 +86,5 @@ const struct weir_command weir_command_get = {
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
-    .run = run,
+    .ask = get,
 };

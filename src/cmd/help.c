@@ -6,8 +6,6 @@
 #include "cmd/command.h"
 #include "cmd/sheet.h"
 
-#include <string.h>
-
 enum { HELP_BYTES_MAX = 64 * 1024, LINE_WIDTH = 80, HELP_COLUMN = 30 };
 
 static const char *group_title(enum weir_command_group group)
@@ -153,7 +151,7 @@ int weir_help_command(const struct weir_command *command, struct weir_err *err)
 
     weir_help_text(command, &text);
     if (weir_buf_check(&text, "the help", err) < 0)
-        return err->code;
+        return weir_error_code(err);
     fputs(weir_buf_cstr(&text), stdout);
     return WEIR_EXIT_FINE;
 }

@@ -42,7 +42,7 @@ static int write_page(const struct weir_command *command, const char *dir, struc
 
     weir_help_man(command, &page);
     if (weir_buf_check(&page, "the page", err) < 0)
-        return err->code;
+        return weir_error_code(err);
     if (dir != NULL) {
         n = snprintf(path, sizeof(path), "%s/weir%s%s.1", dir, command != NULL ? "-" : "",
                      command != NULL ? command->name : "");
@@ -84,7 +84,7 @@ static int write_completion(struct weir_err *err)
 
     weir_help_completion(&text);
     if (weir_buf_check(&text, "the completion", err) < 0)
-        return err->code;
+        return weir_error_code(err);
     fputs(weir_buf_cstr(&text), stdout);
     return WEIR_EXIT_FINE;
 }

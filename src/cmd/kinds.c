@@ -8,7 +8,6 @@
 #include "cmd/workloads.h"
 #include "fmt/quantity.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { CELL_BYTES_MAX = 64 * 1024, WORDS_MAX = 32 };
@@ -254,7 +253,7 @@ static void event_row(struct weir_sheet *table, const struct weir_tree *item, in
     weir_output_cell(table, item, "cause");
 }
 
-const struct weir_output_kind weir_events_kind = {
+static const struct weir_output_kind events_kind = {
     .columns = event_columns,
     .n_columns = COUNT_OF(event_columns),
     .row = event_row,
@@ -269,7 +268,7 @@ static const struct weir_kind_entry kinds[] = {
     {"queues", "queue", {"q"}, &weir_queues_kind},
     {"gpus", "gpu", {"g"}, &gpus_kind},
     {"nodes", "node", {"no", "n"}, &nodes_kind},
-    {"events", "event", {"ev"}, &weir_events_kind},
+    {"events", "event", {"ev"}, &events_kind},
 };
 
 int weir_kind_find(const char *command, const char *word, const struct weir_kind_entry **ret_kind,

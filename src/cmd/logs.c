@@ -205,13 +205,13 @@ static int show(struct logs *logs, struct weir_err *err)
         return result;
     logs->n_members = weir_client_i64(workload, "members", 1);
     if (check_member(logs, workload, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     logs->label = weir_args_has(logs->args, "label") ||
                   (logs->n_members > 1 && one == NULL && isatty(STDOUT_FILENO) == 1);
     if (one == NULL && logs->n_members == 1)
         one = "0";
     if (follows && check_follow(logs, one, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     if (follows && logs->tail < 0)
         return follow(logs, one, NULL, err);
     if (one == NULL)

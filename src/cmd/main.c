@@ -3,6 +3,7 @@
 #include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
+#include "cmd/client.h"
 #include "cmd/help.h"
 #include "cmd/version.h"
 
@@ -116,6 +117,21 @@ static int unknown_command(const char *name)
     return WEIR_EXIT_USE;
 }
 
+static int run(const struct weir_command *command, const struct weir_args *args,
+               struct weir_err *err)
+{
+    struct weir_client client;
+    int result;
+
+    if (command->ask == NULL)
+        return command->run(args, err);
+    result = weir_client_init(&client, args, err);
+    if (result == 0)
+        result = command->ask(&client, args, err);
+    weir_client_finish(&client);
+    return result;
+}
+
 static int run_command(const struct weir_command *command, int argc, char **argv)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
@@ -127,7 +143,7 @@ static int run_command(const struct weir_command *command, int argc, char **argv
         weir_command_complain(&err, NULL);
         return WEIR_EXIT_USE;
     }
-    result = args.wants_help ? weir_help_command(command, &err) : command->run(&args, &err);
+    result = args.wants_help ? weir_help_command(command, &err) : run(command, &args, &err);
     /* What did not reach the disk or the pipe must not look like success. */
     if (result >= 0 && fflush(stdout) != 0)
         result = weir_error(&err, WEIR_E_IO, "write to standard output");

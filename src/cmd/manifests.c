@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/tree.h"
 #include "fmt/yaml.h"
 
@@ -11,8 +12,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-enum { READ_BYTES = 64 * 1024 };
 
 void weir_manifests_init(struct weir_manifests *manifests)
 {
@@ -106,31 +105,15 @@ const char *weir_manifests_find(const struct weir_manifests *manifests, uint32_t
 
 /* ---- files ---- */
 
-static int read_fd(int fd, struct weir_buf *out, struct weir_err *err)
-{
-    for (;;) {
-        char *room = weir_buf_reserve(out, READ_BYTES);
-        ssize_t n;
-
-        if (room == NULL)
-            return weir_buf_check(out, "the file", err);
-        n = read(fd, room, READ_BYTES);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "it cannot be read");
-        if (n == 0)
-            return 0;
-        weir_buf_commit(out, (size_t)n);
-    }
-}
-
 static int add_file(struct weir_manifests *manifests, const char *name, int fd,
                     struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_MANIFESTS_BYTES_MAX);
-    int result = read_fd(fd, &text, err);
+    int result;
 
+    if (weir_fd_read_all(fd, &text) < 0)
+        return weir_error_errno(err, errno, "it cannot be read");
+    result = weir_buf_check(&text, "the file", err);
     if (result == 0 && manifests->files.n == WEIR_MANIFESTS_FILES_MAX)
         result = weir_error(err, WEIR_E_TOO_LARGE, "more than %d files", WEIR_MANIFESTS_FILES_MAX);
     return result < 0 ? result

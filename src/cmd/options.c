@@ -179,7 +179,7 @@ static int parse_long(struct weir_args *args, struct words *words, const char *w
         return weir_error(err, WEIR_E_INVALID, "%s: --%s takes no value", args->command->name,
                           option->name);
     if (value == NULL && !stands_alone(option) && take_word(args, words, option, &value, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     return add(args, option, value, err);
 }
 
@@ -198,13 +198,13 @@ static int parse_cluster(struct weir_args *args, struct words *words, const char
         }
         if (stands_alone(option)) {
             if (add(args, option, NULL, err) < 0)
-                return WEIR_E_INVALID;
+                return weir_error_code(err);
             continue;
         }
         if (letters[1] != '\0')
             value = letters[1] == '=' ? letters + 2 : letters + 1;
         else if (take_word(args, words, option, &value, err) < 0)
-            return WEIR_E_INVALID;
+            return weir_error_code(err);
         return add(args, option, value, err);
     }
     return 0;
@@ -265,10 +265,10 @@ int weir_args_parse(const struct weir_command *command, int argc, const char *co
     if (args.given == NULL || args.operands == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the options");
     if (parse_words(&args, &words, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     args.wants_help = weir_args_has(&args, "help");
     if (!args.wants_help && check_operands(&args, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     *ret_args = args;
     return 0;
 }
@@ -314,16 +314,6 @@ bool weir_args_bool(const struct weir_args *args, const char *name, bool fallbac
     if (given != NULL && !read_bool(given->value, &value))
         WEIR_BUG("a truth that was not checked");
     return value;
-}
-
-int64_t weir_args_duration_ms(const struct weir_args *args, const char *name, int64_t fallback)
-{
-    const char *text = weir_args_text(args, name);
-    int64_t ms = fallback;
-
-    if (text != NULL && weir_duration_parse(weir_str(text), &ms, NULL) < 0)
-        WEIR_BUG("a duration that was not checked");
-    return ms;
 }
 
 const char *weir_args_next(const struct weir_args *args, const char *name, size_t *at)

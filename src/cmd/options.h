@@ -66,7 +66,6 @@ bool weir_args_has(const struct weir_args *args, const char *name);
 const char *weir_args_text(const struct weir_args *args, const char *name); /* NULL: not given */
 int64_t weir_args_count(const struct weir_args *args, const char *name, int64_t fallback);
 bool weir_args_bool(const struct weir_args *args, const char *name, bool fallback);
-int64_t weir_args_duration_ms(const struct weir_args *args, const char *name, int64_t fallback);
 /* The next value of a repeated option at or after *at, which starts at 0; NULL at the end. */
 const char *weir_args_next(const struct weir_args *args, const char *name, size_t *at);
 

@@ -26,7 +26,8 @@ enum weir_output weir_output_form(const struct weir_args *args)
     return WEIR_OUTPUT_TABLE;
 }
 
-bool weir_output_color(const struct weir_args *args, int fd)
+/* Whether what goes to fd may be coloured: a terminal, and nobody asked for none. */
+static bool may_color(const struct weir_args *args, int fd)
 {
     const char *none = getenv("NO_COLOR");
     const char *term = getenv("TERM");
@@ -38,7 +39,7 @@ bool weir_output_color(const struct weir_args *args, int fd)
 
 struct weir_sheet_look weir_output_look(const struct weir_args *args, bool wide)
 {
-    struct weir_sheet_look look = {.wide = wide, .color = weir_output_color(args, STDOUT_FILENO)};
+    struct weir_sheet_look look = {.wide = wide, .color = may_color(args, STDOUT_FILENO)};
     struct winsize size;
 
     if (isatty(STDOUT_FILENO) == 1 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0)

@@ -30,8 +30,6 @@ enum weir_output {
     }
 
 enum weir_output weir_output_form(const struct weir_args *args);
-/* Whether what goes to fd may be coloured: a terminal, and nobody asked for none. */
-bool weir_output_color(const struct weir_args *args, int fd);
 /* How a table looks on stdout. */
 struct weir_sheet_look weir_output_look(const struct weir_args *args, bool wide);
 

@@ -57,23 +57,21 @@ static int set_one(struct weir_client *client, const char *phase, const char *wo
     return result;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
+static int set_all(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     const char *phase = args->command->name;
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
+    int result = 0;
 
     for (size_t i = 0; i < args->n_operands && result == 0; i++) {
         const char *kind = "";
 
-        result = set_one(&client, phase, args->operands[i], &kind, err);
+        result = set_one(client, phase, args->operands[i], &kind, err);
         if (result == 0)
             printf("%s/%s %s\n", kind, read_target(args->operands[i]).name,
                    strcmp(phase, "drain") == 0 ? "draining"
                    : phase[0] == 'u'           ? "uncordoned"
                                                : "cordoned");
     }
-    weir_client_finish(&client);
     return result;
 }
 
@@ -95,7 +93,7 @@ const struct weir_command weir_command_cordon = {
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
-    .run = run,
+    .ask = set_all,
 };
 
 static const struct weir_example uncordon_examples[] = {
@@ -113,7 +111,7 @@ const struct weir_command weir_command_uncordon = {
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
-    .run = run,
+    .ask = set_all,
 };
 
 static const struct weir_example drain_examples[] = {
@@ -134,5 +132,5 @@ const struct weir_command weir_command_drain = {
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
-    .run = run,
+    .ask = set_all,
 };

@@ -45,17 +45,6 @@ static int list(struct weir_client *client, const struct weir_args *args, struct
     return weir_output_list(client, args, &weir_workloads_kind, err);
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
-{
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
-
-    if (result == 0)
-        result = list(&client, args, err);
-    weir_client_finish(&client);
-    return result;
-}
-
 static const struct weir_example examples[] = {
     {"weir ps", "what runs and what waits, and why"},
     {"weir ps -a -o json", "everything, for a program"},
@@ -76,5 +65,5 @@ const struct weir_command weir_command_ps = {
     .n_options = sizeof(options) / sizeof(options[0]),
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
-    .run = run,
+    .ask = list,
 };

@@ -7,7 +7,6 @@
 #include "cmd/output.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { DEPTH_MAX = 64, NAME_BYTES_MAX = 1024, OUTPUT_BYTES_MAX = 256 * 1024 * 1024 };
 
@@ -81,19 +80,14 @@ static int print_tree(struct weir_client *client, const struct weir_args *args,
     return result;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
+static int show(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     enum weir_output form = weir_output_form(args);
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
 
-    weir_client_path(&client, "/v1/queues");
-    if (result == 0 && (form == WEIR_OUTPUT_TABLE || form == WEIR_OUTPUT_WIDE))
-        result = print_tree(&client, args, err);
-    else if (result == 0)
-        result = weir_output_list(&client, args, &weir_queues_kind, err);
-    weir_client_finish(&client);
-    return result;
+    weir_client_path(client, "/v1/queues");
+    if (form == WEIR_OUTPUT_TABLE || form == WEIR_OUTPUT_WIDE)
+        return print_tree(client, args, err);
+    return weir_output_list(client, args, &weir_queues_kind, err);
 }
 
 static const struct weir_example examples[] = {
@@ -114,5 +108,5 @@ const struct weir_command weir_command_queue = {
     .n_options = sizeof(options) / sizeof(options[0]),
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
-    .run = run,
+    .ask = show,
 };

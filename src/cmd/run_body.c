@@ -1,5 +1,6 @@
 #include "cmd/run_body.h"
 
+#include "base/char.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -81,9 +82,8 @@ static bool is_env_name(struct weir_str name)
 {
     for (size_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 
-        if (!is_letter && (i == 0 || c < '0' || c > '9'))
+        if (!weir_char_is_letter(c) && c != '_' && (i == 0 || !weir_char_is_digit(c)))
             return false;
     }
     return name.len > 0;

@@ -53,7 +53,8 @@ size_t weir_text_width(struct weir_str text)
     return width;
 }
 
-struct weir_str weir_text_cut(struct weir_str text, size_t width)
+/* The longest start of the text that takes at most `width` cells. */
+static struct weir_str cut_to(struct weir_str text, size_t width)
 {
     struct weir_str rest = text;
     size_t taken = 0;
@@ -184,7 +185,7 @@ static void put_cell(const struct weir_sheet_column *column, const struct weir_s
     bool cut = own > width;
 
     if (cut) {
-        text = weir_text_cut(text, width - 1);
+        text = cut_to(text, width - 1);
         own = weir_text_width(text) + 1;
     }
     if (column->is_right)

@@ -54,7 +54,5 @@ int weir_sheet_write(const struct weir_sheet *table, const struct weir_sheet_loo
 
 /* Cells of a terminal that the text takes. */
 size_t weir_text_width(struct weir_str text);
-/* The longest start of the text that takes at most `width` cells. */
-struct weir_str weir_text_cut(struct weir_str text, size_t width);
 
 #endif

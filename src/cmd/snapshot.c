@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
 
@@ -20,20 +21,6 @@ static const struct weir_option options[] = {
      .example = "weir.json"},
 };
 
-static int write_all(int fd, struct weir_str data, struct weir_err *err)
-{
-    while (data.len > 0) {
-        ssize_t n = write(fd, data.ptr, data.len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "write the snapshot");
-        data = weir_str_sub(data, (size_t)n, data.len);
-    }
-    return 0;
-}
-
 static int copy(struct weir_client *client, int fd, struct weir_err *err)
 {
     struct weir_str piece;
@@ -41,8 +28,11 @@ static int copy(struct weir_client *client, int fd, struct weir_err *err)
 
     weir_client_path(client, "/v1/snapshot");
     result = weir_client_stream(client, NULL, err);
-    while (result == 0 && (result = weir_http_client_read(&client->http, &piece, err)) > 0)
-        result = write_all(fd, piece, err);
+    if (result < 0)
+        return result;
+    while ((result = weir_http_client_read(&client->http, &piece, err)) > 0)
+        if (weir_fd_write_all(fd, piece.ptr, piece.len) < 0)
+            return weir_error_errno(err, errno, "write the snapshot");
     return result;
 }
 
@@ -69,18 +59,13 @@ static int copy_to_file(struct weir_client *client, const char *path, struct wei
     return result;
 }
 
-static int run(const struct weir_args *args, struct weir_err *err)
+static int snapshot(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     const char *path = weir_args_text(args, "output");
-    struct weir_client client;
-    int result = weir_client_init(&client, args, err);
 
-    if (result == 0 && path != NULL && strcmp(path, "-") != 0)
-        result = copy_to_file(&client, path, err);
-    else if (result == 0)
-        result = copy(&client, STDOUT_FILENO, err);
-    weir_client_finish(&client);
-    return result;
+    if (path != NULL && strcmp(path, "-") != 0)
+        return copy_to_file(client, path, err);
+    return copy(client, STDOUT_FILENO, err);
 }
 
 static const struct weir_example examples[] = {
@@ -100,5 +85,5 @@ const struct weir_command weir_command_snapshot = {
     .n_options = sizeof(options) / sizeof(options[0]),
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
-    .run = run,
+    .ask = snapshot,
 };

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,29 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SECRET_BYTES = 32, READ_BYTES = 4096 };
+enum { SECRET_BYTES = 32 };
 
 static const char name[] = "tokens";
 static const char new_name[] = "tokens.new";
-
-static int read_text(int fd, struct weir_buf *out, struct weir_err *err)
-{
-    for (;;) {
-        char *room = weir_buf_reserve(out, READ_BYTES);
-        ssize_t n;
-
-        if (room == NULL)
-            return weir_buf_check(out, "the token file", err);
-        n = read(fd, room, READ_BYTES);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "read the token file");
-        if (n == 0)
-            return 0;
-        weir_buf_commit(out, (size_t)n);
-    }
-}
 
 static int parse(struct weir_token_file *file, struct weir_err *err)
 {
@@ -48,16 +30,14 @@ static int parse(struct weir_token_file *file, struct weir_err *err)
 int weir_token_file_open(struct weir_token_file *file, const char *data, struct weir_err *err)
 {
     weir_cleanup_fd int fd = -1;
-    int result;
 
     memset(file, 0, sizeof(*file));
     weir_buf_init(&file->text, WEIR_TOKENS_FILE_BYTES_MAX);
     weir_arena_init(&file->arena, 0);
     file->dir_fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (file->dir_fd < 0) {
-        result = weir_error_errno(err, errno, "open the data directory '%s'", data);
-        weir_error_hint(err, "name it with --data, or make it with `weir up`");
-        return result;
+        weir_error_errno(err, errno, "open the data directory '%s'", data);
+        return weir_error_hint(err, "name it with --data, or make it with `weir up`");
     }
     while (flock(file->dir_fd, LOCK_EX) < 0)
         if (errno != EINTR)
@@ -65,8 +45,11 @@ int weir_token_file_open(struct weir_token_file *file, const char *data, struct 
     fd = openat(file->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno != ENOENT)
         return weir_error_errno(err, errno, "open the token file");
-    result = fd >= 0 ? read_text(fd, &file->text, err) : 0;
-    return result < 0 ? result : parse(file, err);
+    if (fd >= 0 && weir_fd_read_all(fd, &file->text) < 0)
+        return weir_error_errno(err, errno, "read the token file");
+    if (weir_buf_check(&file->text, "the token file", err) < 0)
+        return weir_error_code(err);
+    return parse(file, err);
 }
 
 void weir_token_file_finish(struct weir_token_file *file)
@@ -147,20 +130,6 @@ uint32_t weir_token_file_drop(struct weir_token_file *file,
     return n;
 }
 
-static int write_all(int fd, struct weir_str data, struct weir_err *err)
-{
-    while (data.len > 0) {
-        ssize_t n = write(fd, data.ptr, data.len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "write the token file");
-        data = weir_str_sub(data, (size_t)n, data.len);
-    }
-    return 0;
-}
-
 /* Root may do this for a weir of another user, who must be able to read the file. */
 static int give_to_owner(const struct weir_token_file *file, int fd, struct weir_err *err)
 {
@@ -183,9 +152,9 @@ int weir_token_file_write(struct weir_token_file *file, struct weir_err *err)
     fd = openat(file->dir_fd, new_name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0)
         return weir_error_errno(err, errno, "write the token file");
-    result = write_all(fd, weir_buf_view(&file->text), err);
-    if (result == 0)
-        result = give_to_owner(file, fd, err);
+    result = weir_fd_write_all(fd, file->text.data, file->text.len) < 0
+                 ? weir_error_errno(err, errno, "write the token file")
+                 : give_to_owner(file, fd, err);
     if (result == 0 && (fsync(fd) < 0 || renameat(file->dir_fd, new_name, file->dir_fd, name) < 0))
         result = weir_error_errno(err, errno, "write the token file");
     if (result == 0 && fsync(file->dir_fd) < 0)

@@ -7,6 +7,7 @@
  * Each check names the earliest byte at which it can be made, so pieces cut differently fail alike.
  */
 #include "fmt/http1.h"
+#include "base/char.h"
 
 #include "base/arena.h"
 #include "base/err.h"
@@ -268,17 +269,9 @@ static int step_data(struct weir_http1_parser *parser, struct weir_str *input,
     return n > 0;
 }
 
-static int hex_value(unsigned char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int take_chunk_size(struct weir_http1_parser *parser, unsigned char c, struct weir_err *err)
 {
-    int digit = hex_value(c);
+    int digit = weir_char_hex((char)c);
 
     if (digit >= 0) {
         if (++parser->n_digits > CHUNK_DIGITS_MAX)

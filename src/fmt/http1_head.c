@@ -3,6 +3,7 @@
 #include "fmt/http1_head.h"
 
 #include "base/arena.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "fmt/url.h"
 
@@ -67,36 +68,17 @@ int weir_http1_refuse(int *ret_status, int status, struct weir_err *err, const c
 #define REFUSE(reader, http_status, ...)                                                           \
     weir_http1_refuse((reader)->status, (http_status), (reader)->err, __VA_ARGS__)
 
-static bool is_token_char(unsigned char c)
-{
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-        return true;
-    switch (c) {
-    case '!':
-    case '#':
-    case '$':
-    case '%':
-    case '&':
-    case '\'':
-    case '*':
-    case '+':
-    case '-':
-    case '.':
-    case '^':
-    case '_':
-    case '`':
-    case '|':
-    case '~':
-        return true;
-    default:
-        return false;
-    }
-}
+/* RFC 9110, 5.6.2. */
+static const bool token_chars[256] = {
+    ['!'] = true, ['#' ... '\''] = true, ['*'] = true,         ['+'] = true, ['-'] = true,
+    ['.'] = true, ['0' ... '9'] = true,  ['A' ... 'Z'] = true, ['^'] = true, ['_'] = true,
+    ['`'] = true, ['a' ... 'z'] = true,  ['|'] = true,         ['~'] = true,
+};
 
 bool weir_http1_is_token(struct weir_str s)
 {
     for (size_t i = 0; i < s.len; i++)
-        if (!is_token_char((unsigned char)s.ptr[i]))
+        if (!token_chars[(unsigned char)s.ptr[i]])
             return false;
     return s.len > 0;
 }
@@ -137,8 +119,8 @@ static int read_version(struct reader *reader, struct weir_str text)
 {
     const char *p = text.ptr;
 
-    if (text.len != 8 || !weir_str_starts_with(text, WEIR_STR("HTTP/")) || p[5] < '0' ||
-        p[5] > '9' || p[6] != '.' || p[7] < '0' || p[7] > '9')
+    if (text.len != 8 || !weir_str_starts_with(text, WEIR_STR("HTTP/")) ||
+        !weir_char_is_digit(p[5]) || p[6] != '.' || !weir_char_is_digit(p[7]))
         return REFUSE(reader, 400, "the first line names no HTTP version");
     if (p[5] != '1' || p[7] > '1')
         return REFUSE(reader, 505, "HTTP/%c.%c is not supported, only 1.0 and 1.1 are", p[5], p[7]);

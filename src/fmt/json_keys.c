@@ -30,8 +30,7 @@ static int settle_pair(struct weir_tree *earlier, const struct weir_tree *later,
     }
     weir_error(err, WEIR_E_INVALID, "key '%.*s' is given twice, first on line %u, column %u",
                WEIR_STR_ARG(shown), earlier->key_line, earlier->key_column);
-    weir_error_at(err, later->key_line, later->key_column);
-    return WEIR_E_INVALID;
+    return weir_error_at(err, later->key_line, later->key_column);
 }
 
 static int settle_few(struct weir_tree *object, bool last_wins, struct weir_err *err)
@@ -39,7 +38,7 @@ static int settle_few(struct weir_tree *object, bool last_wins, struct weir_err 
     for (struct weir_tree *later = object->first; later != NULL; later = later->next)
         for (struct weir_tree *earlier = object->first; earlier != later; earlier = earlier->next)
             if (compare(earlier, later) == 0 && settle_pair(earlier, later, last_wins, err) < 0)
-                return WEIR_E_INVALID;
+                return weir_error_code(err);
     return 0;
 }
 

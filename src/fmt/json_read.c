@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "fmt/json.h"
@@ -98,17 +99,6 @@ static const char *skip_text(struct reader *r, const char *p)
     }
 }
 
-static int hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 /* The four digits behind \u; -1 if they are not. */
 static int32_t hex4(const char *p, const char *end)
 {
@@ -117,7 +107,7 @@ static int32_t hex4(const char *p, const char *end)
     if (end - p < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        int digit = hex_digit(p[i]);
+        int digit = weir_char_hex(p[i]);
 
         if (digit < 0)
             return -1;
@@ -233,7 +223,7 @@ static const char *read_string(struct reader *r, const char *p, struct weir_str 
 
 static bool is_digit(const char *p, const char *end)
 {
-    return p < end && *p >= '0' && *p <= '9';
+    return p < end && weir_char_is_digit(*p);
 }
 
 /* Behind the number at p; NULL if it is none, with the place where a digit is missing. */

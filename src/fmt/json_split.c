@@ -64,10 +64,9 @@ static struct weir_json_options place(const struct weir_json_split *split)
                                       .column = clamp32(split->offset - split->line_offset + 1)};
 }
 
-static int fail_at(struct weir_json_options where, struct weir_err *err, int code)
+static int fail_at(struct weir_json_options where, struct weir_err *err)
 {
-    weir_error_at(err, where.line, where.column);
-    return code;
+    return weir_error_at(err, where.line, where.column);
 }
 
 static void advance(struct weir_json_split *split, const char *to)
@@ -97,7 +96,7 @@ static int item_failed(const struct weir_json_split *split, int code, struct wei
                    split->options.max_item_bytes);
     else
         weir_error(err, code, "no memory for item %llu", item);
-    return fail_at(split->item, err, code);
+    return fail_at(split->item, err);
 }
 
 static int carry_over(struct weir_json_split *split, struct weir_str part, struct weir_err *err)
@@ -303,7 +302,7 @@ static int between_items(struct weir_json_split *split, struct weir_err *err)
     if (split->state == AFTER) {
         if (c != ',') {
             weir_error(err, WEIR_E_INVALID, "expected ',' or ']' behind item %llu", n);
-            return fail_at(place(split), err, WEIR_E_INVALID);
+            return fail_at(place(split), err);
         }
         split->state = NEXT;
         advance(split, split->input.ptr + 1);
@@ -311,7 +310,7 @@ static int between_items(struct weir_json_split *split, struct weir_err *err)
     }
     if (c != '{') {
         weir_error(err, WEIR_E_INVALID, "item %llu is not an object", n + 1);
-        return fail_at(place(split), err, WEIR_E_INVALID);
+        return fail_at(place(split), err);
     }
     split->state = ITEM;
     split->item = place(split);
@@ -329,7 +328,7 @@ static int list_ended(const struct weir_json_split *split, struct weir_err *err)
         weir_error(err, WEIR_E_INVALID, "list ends inside item %llu", n + 1);
     else
         weir_error(err, WEIR_E_INVALID, "list ends behind item %llu, its items are not closed", n);
-    return fail_at(place(split), err, WEIR_E_INVALID);
+    return fail_at(place(split), err);
 }
 
 static int next_in_list(struct weir_json_split *split, struct weir_json_item *ret_item,

@@ -265,8 +265,7 @@ static int write_container(struct weir_json_writer *w, const struct weir_tree *n
     if (w->depth >= WEIR_JSON_DEPTH_LIMIT) {
         weir_error(err, WEIR_E_TOO_LARGE, "more than %d arrays and objects inside one another",
                    WEIR_JSON_DEPTH_LIMIT);
-        weir_error_at(err, node->line, node->column);
-        return WEIR_E_TOO_LARGE;
+        return weir_error_at(err, node->line, node->column);
     }
     open_bracket(w, object ? '{' : '[');
     weir_tree_foreach (child, node) {

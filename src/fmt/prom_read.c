@@ -1,3 +1,4 @@
+#include "base/char.h"
 #include "fmt/prom.h"
 
 #include "base/arena.h"
@@ -265,7 +266,7 @@ static size_t count_digits(struct weir_str s, size_t at)
 {
     size_t n = 0;
 
-    while (at + n < s.len && s.ptr[at + n] >= '0' && s.ptr[at + n] <= '9')
+    while (at + n < s.len && weir_char_is_digit(s.ptr[at + n]))
         n++;
     return n;
 }

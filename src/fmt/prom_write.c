@@ -1,3 +1,4 @@
+#include "base/char.h"
 #include "fmt/prom.h"
 
 #include "base/err.h"
@@ -16,8 +17,8 @@ const char *const weir_prom_type_names[WEIR_PROM_TYPE_MAX] = {
 
 static bool is_name_char(char c, bool first, bool colon)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (colon && c == ':') ||
-           (!first && c >= '0' && c <= '9');
+    return weir_char_is_letter(c) || c == '_' || (colon && c == ':') ||
+           (!first && weir_char_is_digit(c));
 }
 
 static size_t name_len(struct weir_str s, bool colon)

@@ -1,6 +1,7 @@
 #include "fmt/quantity.h"
 
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/err.h"
 
 /* 10^38 is the largest power of ten below 2^128, with room for one doubling. */
@@ -31,17 +32,12 @@ struct number {
     unsigned two;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static struct weir_str take_digits(struct weir_str *s)
 {
     size_t n = 0;
     struct weir_str digits = *s;
 
-    while (n < s->len && is_digit(s->ptr[n]))
+    while (n < s->len && weir_char_is_digit(s->ptr[n]))
         n++;
     digits.len = n;
     *s = weir_str_sub(*s, n, s->len);
@@ -59,7 +55,7 @@ static bool take_char(struct weir_str *s, char c)
 static bool is_word(struct weir_str s)
 {
     for (size_t i = 0; i < s.len; i++)
-        if ((s.ptr[i] | 0x20) < 'a' || (s.ptr[i] | 0x20) > 'z')
+        if (!weir_char_is_letter(s.ptr[i]))
             return false;
     return s.len > 0;
 }
@@ -134,7 +130,7 @@ static bool read_suffix(struct weir_str s, struct number *number)
     }
     if (!take_char(&digits, 'e') && !take_char(&digits, 'E'))
         return false;
-    if (digits.len > 1 && digits.ptr[0] == '+' && is_digit(digits.ptr[1]))
+    if (digits.len > 1 && digits.ptr[0] == '+' && weir_char_is_digit(digits.ptr[1]))
         digits = weir_str_sub(digits, 1, digits.len);
     if (!weir_str_to_i64(digits, &exponent) || exponent > INT32_MAX || exponent < INT32_MIN)
         return false;

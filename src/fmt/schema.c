@@ -29,16 +29,6 @@ static struct weir_err *next_slot(struct checker *c)
 }
 
 /* Puts the node's path and place into an error that some parser made. */
-static void locate(const struct weir_tree *node, struct weir_err *err)
-{
-    struct weir_buf path = WEIR_BUF_INIT(WEIR_ERR_FIELD_MAX);
-
-    weir_tree_path_of(node, &path);
-    weir_error_field(err, "%s", weir_buf_cstr(&path));
-    weir_error_at(err, node->line, node->column);
-    weir_buf_finish(&path);
-}
-
 static const char *type_phrase(unsigned bit)
 {
     switch (bit) {
@@ -195,7 +185,7 @@ static bool check_format(struct checker *c, const struct weir_tree *schema,
         weir_schema_format_check(weir_schema_format(format->text), node->text, &err) >= 0)
         return true;
     err.code = WEIR_E_INVALID;
-    locate(node, &err);
+    weir_tree_place(node, &err);
     slot = next_slot(c);
     if (slot != NULL)
         *slot = err;
@@ -310,7 +300,7 @@ static void check_additional(struct checker *c, const struct weir_tree *schema,
         unknown_field(c, properties, member, err.hint);
         return;
     }
-    locate(member, &err);
+    weir_tree_place(member, &err);
     weir_error_at(&err, member->key_line, member->key_column);
     slot = next_slot(c);
     if (slot != NULL)

@@ -81,7 +81,7 @@ static int find_keyword(const struct weir_tree *member, const struct keyword **r
 static int check_distinct(const struct weir_tree *list, struct weir_err *err)
 {
     if (want_kind(list, WEIR_TREE_ARRAY, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     if (list->n_children == 0 || list->n_children > WEIR_SCHEMA_NAMES_MAX)
         return weir_tree_error(list, err, "%u values, not 1 to %d", list->n_children,
                                WEIR_SCHEMA_NAMES_MAX);
@@ -95,7 +95,7 @@ static int check_distinct(const struct weir_tree *list, struct weir_err *err)
 static int check_type_name(const struct weir_tree *name, struct weir_err *err)
 {
     if (want_kind(name, WEIR_TREE_STRING, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     if (weir_schema_type(name->text) == 0)
         return weir_tree_error(name, err, "unknown type '%.*s'", WEIR_STR_ARG(name->text));
     return 0;
@@ -106,29 +106,29 @@ static int check_types(const struct weir_tree *type, struct weir_err *err)
     if (type->kind != WEIR_TREE_ARRAY)
         return check_type_name(type, err);
     if (check_distinct(type, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     weir_tree_foreach (name, type)
         if (check_type_name(name, err) < 0)
-            return WEIR_E_INVALID;
+            return weir_error_code(err);
     return 0;
 }
 
 static int check_text(const struct weir_tree *text, struct weir_err *err)
 {
     if (want_kind(text, WEIR_TREE_STRING, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     return text->text.len > 0 ? 0 : weir_tree_error(text, err, "empty text");
 }
 
 static int check_schemas(const struct weir_tree *properties, struct weir_err *err)
 {
     if (want_kind(properties, WEIR_TREE_OBJECT, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     if (properties->n_children > WEIR_SCHEMA_NAMES_MAX)
         return weir_tree_error(properties, err, "more than %d properties", WEIR_SCHEMA_NAMES_MAX);
     weir_tree_foreach (property, properties) {
         if (check_schema(property, err) < 0)
-            return WEIR_E_INVALID;
+            return weir_error_code(err);
         if (weir_tree_get(property, "description") == NULL)
             return weir_tree_error(property, err, "property without a description");
     }
@@ -141,7 +141,7 @@ static int check_names(const struct weir_tree *names, const struct weir_tree *sc
     const struct weir_tree *properties = weir_tree_get(schema, "properties");
 
     if (check_distinct(names, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     weir_tree_foreach (name, names) {
         bool found = false;
 
@@ -247,7 +247,7 @@ static int check_values(const struct weir_tree *schema, struct weir_err *err)
     if (values != NULL)
         weir_tree_foreach (value, values)
             if (weir_schema_check(schema, value, err) < 0)
-                return WEIR_E_INVALID;
+                return weir_error_code(err);
     return preset != NULL ? weir_schema_check(schema, preset, err) : 0;
 }
 
@@ -266,7 +266,7 @@ static int check_whole(const struct weir_tree *schema, unsigned types, struct we
     if (check_order(schema, "minimum", "maximum", err) < 0 ||
         check_order(schema, "minLength", "maxLength", err) < 0 ||
         check_order(schema, "minItems", "maxItems", err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     return check_values(schema, err);
 }
 
@@ -277,23 +277,23 @@ static int check_schema(const struct weir_tree *schema, struct weir_err *err)
     unsigned types;
 
     if (want_kind(schema, WEIR_TREE_OBJECT, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     type = weir_tree_get(schema, "type");
     if (type == NULL)
         return weir_tree_error(schema, err, "keyword 'type' is missing");
     if (check_types(type, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     types = weir_schema_types(type);
     weir_tree_foreach (member, schema) {
         const struct keyword *keyword = NULL;
 
         if (find_keyword(member, &keyword, err) < 0)
-            return WEIR_E_INVALID;
+            return weir_error_code(err);
         if (keyword->types != ANY && (keyword->types & types) == 0)
             return weir_tree_error(member, err, "keyword '%s' does not suit the type",
                                    keyword->name);
         if (check_shape(keyword, member, schema, err) < 0)
-            return WEIR_E_INVALID;
+            return weir_error_code(err);
     }
     return check_whole(schema, types, err);
 }

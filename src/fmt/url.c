@@ -2,56 +2,26 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/err.h"
 
-#include <string.h>
+enum {
+    UNRESERVED = 1,  /* RFC 3986, 2.3 */
+    SUB_DELIM = 2,   /* 2.2 */
+    PATH_DELIM = 4,  /* 3.3 */
+    QUERY_DELIM = 8, /* 3.4 */
+    PATH = UNRESERVED | SUB_DELIM | PATH_DELIM,
+    QUERY = PATH | QUERY_DELIM,
+};
 
-enum { UNRESERVED = 1, SUB_DELIM = 2, PATH = 4, QUERY = 8 };
-
-/* RFC 3986, 2.2, 2.3, 3.3 and 3.4. */
-static unsigned class_of(unsigned char c)
-{
-    if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-        return UNRESERVED | PATH | QUERY;
-    switch (c) {
-    case '-':
-    case '.':
-    case '_':
-    case '~':
-        return UNRESERVED | PATH | QUERY;
-    case '!':
-    case '$':
-    case '&':
-    case '\'':
-    case '(':
-    case ')':
-    case '*':
-    case '+':
-    case ',':
-    case ';':
-    case '=':
-        return SUB_DELIM | PATH | QUERY;
-    case ':':
-    case '@':
-    case '/':
-        return PATH | QUERY;
-    case '?':
-        return QUERY;
-    default:
-        return 0;
-    }
-}
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
+static const uint8_t classes[256] = {
+    ['a' ... 'z'] = UNRESERVED, ['A' ... 'Z'] = UNRESERVED, ['0' ... '9'] = UNRESERVED,
+    ['-'] = UNRESERVED,         ['.'] = UNRESERVED,         ['_'] = UNRESERVED,
+    ['~'] = UNRESERVED,         ['!'] = SUB_DELIM,          ['$'] = SUB_DELIM,
+    ['&' ... ','] = SUB_DELIM,  [';'] = SUB_DELIM,          ['='] = SUB_DELIM,
+    ['/'] = PATH_DELIM,         [':'] = PATH_DELIM,         ['@'] = PATH_DELIM,
+    ['?'] = QUERY_DELIM,
+};
 
 /* The byte that a triplet at s[at] stands for, or -1. */
 static int triplet(struct weir_str s, size_t at)
@@ -61,8 +31,8 @@ static int triplet(struct weir_str s, size_t at)
 
     if (s.len - at < 3)
         return -1;
-    high = hex_value(s.ptr[at + 1]);
-    low = hex_value(s.ptr[at + 2]);
+    high = weir_char_hex(s.ptr[at + 1]);
+    low = weir_char_hex(s.ptr[at + 2]);
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
@@ -73,7 +43,7 @@ static bool holds_only(struct weir_str s, unsigned allowed)
             if (triplet(s, i) < 0)
                 return false;
             i += 2;
-        } else if ((class_of((unsigned char)s.ptr[i]) & allowed) == 0) {
+        } else if ((classes[(unsigned char)s.ptr[i]] & allowed) == 0) {
             return false;
         }
     }
@@ -97,7 +67,7 @@ static bool is_ip_literal(struct weir_str s)
     for (size_t i = 0; i < s.len; i++) {
         if (s.ptr[i] == ':')
             n_colons++;
-        else if (hex_value(s.ptr[i]) < 0 && s.ptr[i] != '.')
+        else if (weir_char_hex(s.ptr[i]) < 0 && s.ptr[i] != '.')
             return false;
     }
     return n_colons >= 2;
@@ -191,7 +161,7 @@ int weir_url_decode(struct weir_str s, bool plus_is_space, struct weir_arena *ar
         text = weir_str_n(out, n);
     }
     if (check_text(text, err) < 0)
-        return WEIR_E_INVALID;
+        return weir_error_code(err);
     *ret_text = text;
     return 0;
 }
@@ -319,7 +289,7 @@ int weir_url_encode(struct weir_str s, struct weir_buf *out)
     for (size_t i = 0; i < s.len; i++) {
         unsigned char c = (unsigned char)s.ptr[i];
 
-        if ((class_of(c) & UNRESERVED) != 0) {
+        if ((classes[c] & UNRESERVED) != 0) {
             weir_buf_putc(out, (char)c);
         } else {
             char escaped[3] = {'%', hex[c >> 4], hex[c & 15]};

@@ -126,12 +126,10 @@ static int take_key(struct weir_yaml_reader *r, enum weir_tree_kind kind, struct
     char shown[WEIR_STR_SHOW_MAX];
     uint64_t line;
     bool found;
-    int rc;
 
     if (kind == WEIR_TREE_NULL) {
-        rc = weir_yaml_fail(r, WEIR_E_INVALID, place, "null cannot be a key");
-        weir_error_hint(r->err, "put the key in quotes");
-        return rc;
+        weir_yaml_fail(r, WEIR_E_INVALID, place, "null cannot be a key");
+        return weir_error_hint(r->err, "put the key in quotes");
     }
     found = weir_yaml_find_key(top, key, &line);
     if (!found && weir_yaml_note_key(top, key, place.line) < 0)
@@ -142,12 +140,12 @@ static int take_key(struct weir_yaml_reader *r, enum weir_tree_kind kind, struct
     if (!found)
         return 0;
     weir_str_show(key, shown);
-    rc = weir_yaml_fail(r, WEIR_E_INVALID, place, "key '%s' is given twice, on lines %u and %u",
-                        shown, (unsigned)line, place.line);
+    weir_yaml_fail(r, WEIR_E_INVALID, place, "key '%s' is given twice, on lines %u and %u", shown,
+                   (unsigned)line, place.line);
     if (!weir_str_eq(key, written))
         weir_error_hint(r->err, "'%s' without quotes is read as %s", weir_str_show(written, shown),
                         weir_tree_kind_name(kind));
-    return rc;
+    return WEIR_E_INVALID;
 }
 
 static int on_scalar(struct weir_yaml_reader *r, const yaml_event_t *event,
@@ -206,13 +204,10 @@ static int on_open(struct weir_yaml_reader *r, enum weir_tree_kind kind, const y
                    const yaml_char_t *tag, struct weir_yaml_place place)
 {
     struct weir_tree *node;
-    int rc;
 
     if (wants_key(weir_yaml_top_frame(r))) {
-        rc = weir_yaml_fail(r, WEIR_E_INVALID, place, "%s cannot be a key",
-                            weir_tree_kind_name(kind));
-        weir_error_hint(r->err, "quote a text that starts with '{' or '['");
-        return rc;
+        weir_yaml_fail(r, WEIR_E_INVALID, place, "%s cannot be a key", weir_tree_kind_name(kind));
+        return weir_error_hint(r->err, "quote a text that starts with '{' or '['");
     }
     if (tag != NULL && strcmp((const char *)tag, "!") != 0 &&
         !is_tag(tag, kind == WEIR_TREE_ARRAY ? "seq" : "map"))
@@ -317,8 +312,7 @@ static int check_tag_directives(struct weir_str text, struct weir_err *err)
         if (starts_line && ++n > WEIR_YAML_TAG_DIRECTIVES_MAX) {
             weir_error(err, WEIR_E_TOO_LARGE, "more than %d %%TAG directives",
                        WEIR_YAML_TAG_DIRECTIVES_MAX);
-            weir_error_at(err, line_of(text, (size_t)(found - text.ptr)), 1);
-            return WEIR_E_TOO_LARGE;
+            return weir_error_at(err, line_of(text, (size_t)(found - text.ptr)), 1);
         }
         rest = weir_str_sub(rest, (size_t)at + 4, rest.len);
     }
@@ -394,8 +388,7 @@ int weir_yaml_read_one(struct weir_str text, size_t max_bytes, struct weir_arena
         return weir_error(err, WEIR_E_INVALID, "the YAML is empty");
     if (stream.n_documents > 1) {
         weir_error(err, WEIR_E_INVALID, "%zu documents where one is wanted", stream.n_documents);
-        weir_error_at(err, stream.documents[1].line, 1);
-        return WEIR_E_INVALID;
+        return weir_error_at(err, stream.documents[1].line, 1);
     }
     *ret_root = stream.documents[0].root;
     return 0;

@@ -18,11 +18,11 @@ int weir_yaml_fail(struct weir_yaml_reader *r, int code, struct weir_yaml_place 
     const struct weir_yaml_frame *top = weir_yaml_top_frame(r);
     va_list args;
 
-    if (r->err == NULL)
-        return code;
     va_start(args, format);
     weir_error_v(r->err, code, format, args);
     va_end(args);
+    if (r->err == NULL)
+        return code;
     if (top != NULL)
         weir_tree_path_of(top->node, &path);
     if (top != NULL && top->has_key)
@@ -68,14 +68,12 @@ int weir_yaml_find_anchor(struct weir_yaml_reader *r, const yaml_char_t *anchor,
     char shown[WEIR_STR_SHOW_MAX];
     struct weir_str name = weir_str((const char *)anchor);
     uint64_t value;
-    int rc;
 
     weir_str_show(name, shown);
     if (!weir_map_get(&r->anchors, name, &value)) {
-        rc = weir_yaml_fail(r, WEIR_E_INVALID, place, "alias '*%s' has no anchor '&%s' before it",
-                            shown, shown);
-        weir_error_hint(r->err, "quote a text that starts with '*'");
-        return rc;
+        weir_yaml_fail(r, WEIR_E_INVALID, place, "alias '*%s' has no anchor '&%s' before it", shown,
+                       shown);
+        return weir_error_hint(r->err, "quote a text that starts with '*'");
     }
     *ret_node = (const struct weir_tree *)(uintptr_t)value;
     for (unsigned i = 0; i < r->n_frames; i++)

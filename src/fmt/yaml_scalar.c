@@ -1,10 +1,10 @@
+#include "base/char.h"
 #include "fmt/yaml.h"
 
 #include "base/arena.h"
 #include "base/err.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
 #define DIGITS "0123456789"
 
@@ -95,14 +95,10 @@ static bool based_value(struct weir_str digits, unsigned base, uint64_t *ret_val
     if (digits.len == 0)
         return false;
     for (size_t i = 0; i < digits.len; i++) {
-        char c = digits.ptr[i];
-        unsigned d = c >= '0' && c <= '9'   ? (unsigned)(c - '0')
-                     : c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10
-                     : c >= 'A' && c <= 'F' ? (unsigned)(c - 'A') + 10
-                                            : base;
+        int digit = weir_char_hex(digits.ptr[i]);
 
-        if (d >= base || __builtin_mul_overflow(value, base, &value) ||
-            __builtin_add_overflow(value, d, &value))
+        if (digit < 0 || (unsigned)digit >= base || __builtin_mul_overflow(value, base, &value) ||
+            __builtin_add_overflow(value, (unsigned)digit, &value))
             return false;
     }
     *ret_value = value;
@@ -298,7 +294,7 @@ static bool is_sexagesimal(struct weir_str s)
     if (s.len == 0 || s.ptr[0] == '_' || take(&s, DIGITS "_") == 0)
         return false;
     for (; take_one(&s, ":"); n_groups++) {
-        bool tens = s.len > 1 && s.ptr[1] >= '0' && s.ptr[1] <= '9';
+        bool tens = s.len > 1 && weir_char_is_digit(s.ptr[1]);
 
         if ((tens && !take_one(&s, "012345")) || !take_one(&s, DIGITS))
             return false;

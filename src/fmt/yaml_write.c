@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "fmt/yaml.h"
@@ -16,7 +17,7 @@ struct writer {
 
 static bool is_plain_char(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+    return weir_char_is_letter(c) || weir_char_is_digit(c) ||
            weir_str_find_char(WEIR_STR("_./@+=-"), c) >= 0;
 }
 

@@ -229,7 +229,7 @@ static void read_input(struct weir_http_conn *conn)
 
 /* ── life ── */
 
-bool weir_http_conn_is_idle(const struct weir_http_conn *conn)
+static bool is_idle(const struct weir_http_conn *conn)
 {
     return (conn->request == NULL ||
             (!conn->request->has_head && weir_http1_parser_is_idle(&conn->parser))) &&
@@ -246,7 +246,7 @@ bool weir_http_conn_may_give_way(const struct weir_http_conn *conn)
     if (request != NULL)
         return !request->has_head && request->reply == WEIR_HTTP_REPLY_NONE &&
                weir_http_conn_unsent(conn) == 0;
-    return weir_http_conn_is_idle(conn);
+    return is_idle(conn);
 }
 
 void weir_http_conn_finish_request(struct weir_http_conn *conn)
@@ -330,7 +330,7 @@ static void decide_end(struct weir_http_conn *conn)
         conn->broken = true;
         return;
     }
-    if (conn->request != NULL && !weir_http_conn_is_idle(conn))
+    if (conn->request != NULL && !is_idle(conn))
         return;
     if (weir_http_conn_unsent(conn) > 0)
         return;
@@ -403,7 +403,7 @@ void weir_http_conn_leave(struct weir_http_conn *conn)
         update_watch(conn);
     if (conn->broken)
         close_conn(conn);
-    else if (conn->server->paused && weir_http_conn_is_idle(conn))
+    else if (conn->server->paused && is_idle(conn))
         weir_http_server_conn_idle(conn->server);
 }
 
@@ -493,7 +493,7 @@ void weir_http_conn_check_time(struct weir_http_conn *conn)
     weir_http_conn_enter(conn);
     if (now - conn->since_ms >= time_allowed(conn)) {
         conn->server->stats.n_timeouts++;
-        answer = conn->request != NULL && !weir_http_conn_is_idle(conn) &&
+        answer = conn->request != NULL && !is_idle(conn) &&
                  conn->request->reply == WEIR_HTTP_REPLY_NONE && weir_http_conn_unsent(conn) == 0;
         weir_error(&err, WEIR_E_TIMEOUT, "the request did not come in time");
         if (answer)

@@ -161,7 +161,6 @@ void weir_http_conn_leave(struct weir_http_conn *conn);
 /* Has what waits worked on, and leave() called, soon, from the loop. */
 void weir_http_conn_kick(struct weir_http_conn *conn);
 void weir_http_conn_run_kicked(struct weir_http_server *server);
-bool weir_http_conn_is_idle(const struct weir_http_conn *conn);
 /* Nothing of a request to be answered is in: what has come may end without loss to weir. */
 bool weir_http_conn_may_give_way(const struct weir_http_conn *conn);
 /* Closes if its time has run out. */
@@ -185,6 +184,5 @@ void weir_http_server_start_kick(struct weir_http_server *server);
 void weir_http_server_conn_idle(struct weir_http_server *server);
 /* A connection was closed: there may be room again. */
 void weir_http_server_conn_closed(struct weir_http_server *server);
-void weir_http_server_handle_closed(struct weir_http_server *server);
 
 #endif

@@ -283,11 +283,11 @@ int weir_http_reply_header(struct weir_http_request *request, const char *name,
         code = weir_error(&fault, WEIR_E_INVALID, "header '%s' is set by the server", name);
     else
         code = weir_http1_write_header(&request->headers, weir_str(name), value, &fault);
-    if (code < 0 && request->bad.code == 0)
+    if (code >= 0)
+        return code;
+    if (request->bad.code == 0)
         request->bad = fault;
-    if (code < 0 && err != NULL)
-        *err = fault;
-    return code;
+    return weir_error_pass(err, &fault);
 }
 
 void weir_http_reply(struct weir_http_request *request, int status, const char *content_type,

@@ -37,10 +37,11 @@ union address {
 static void pause_listener(struct weir_http_listener *listener);
 static void pause_listeners(struct weir_http_server *server);
 static void resume_listeners(struct weir_http_server *server);
+static void handle_closed(struct weir_http_server *server);
 
 static void on_handle_closed(uv_handle_t *handle)
 {
-    weir_http_server_handle_closed(handle->data);
+    handle_closed(handle->data);
 }
 
 static void on_kick(uv_idle_t *kick)
@@ -238,7 +239,7 @@ static void on_listener_closed(uv_handle_t *handle)
     struct weir_http_server *server = listener->server;
 
     weir_mem_free(listener);
-    weir_http_server_handle_closed(server);
+    handle_closed(server);
 }
 
 static void close_socket(struct weir_http_listener *listener)
@@ -480,7 +481,7 @@ static void free_server(struct weir_http_server *server)
         on_done(ctx);
 }
 
-void weir_http_server_handle_closed(struct weir_http_server *server)
+static void handle_closed(struct weir_http_server *server)
 {
     server->n_handles--;
     if (server->n_handles == 0)

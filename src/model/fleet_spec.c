@@ -1,6 +1,7 @@
 #include "model/fleet_spec.h"
 
 #include "base/arena.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "model/gpu_catalogue.h"
@@ -24,20 +25,14 @@ struct reader {
     struct weir_err *err;
 };
 
-static int fail_at(const struct reader *in, size_t at, int code)
+static int fail_at(const struct reader *in, size_t at)
 {
-    weir_error_at(in->err, 1, (uint32_t)at + 1);
-    return code;
+    return weir_error_at(in->err, 1, (uint32_t)at + 1);
 }
 
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
 }
 
 static char peek(const struct reader *in)
@@ -58,24 +53,24 @@ static int read_count(struct reader *in, uint32_t *ret_count)
     struct weir_str digits;
     uint64_t count;
 
-    while (is_digit(peek(in)))
+    while (weir_char_is_digit(peek(in)))
         in->at++;
     digits = weir_str_sub(in->spec, from, in->at - from);
     if (!weir_str_to_u64(digits, &count) || count > WEIR_FLEET_GPUS_MAX) {
         weir_error(in->err, WEIR_E_TOO_LARGE, "a count of %.*s is more than the %d GPUs of a fleet",
                    (int)(digits.len < 20 ? digits.len : 20), digits.ptr, WEIR_FLEET_GPUS_MAX);
-        return fail_at(in, from, WEIR_E_TOO_LARGE);
+        return fail_at(in, from);
     }
     if (count == 0) {
         weir_error(in->err, WEIR_E_INVALID, "a count of zero");
         weir_error_hint(in->err, "leave the group out");
-        return fail_at(in, from, WEIR_E_INVALID);
+        return fail_at(in, from);
     }
     skip_blanks(in);
     if (peek(in) != 'x' && peek(in) != 'X') {
         weir_error(in->err, WEIR_E_INVALID, "'x' expected after the count %" PRIu64, count);
         weir_error_hint(in->err, "write it like 8xH100");
-        return fail_at(in, in->at, WEIR_E_INVALID);
+        return fail_at(in, in->at);
     }
     in->at++;
     skip_blanks(in);
@@ -96,20 +91,20 @@ static int read_model(struct reader *in, const struct weir_gpu_model **ret_model
     if (name.len == 0) {
         weir_error(in->err, WEIR_E_INVALID, "a GPU model is missing");
         weir_error_hint(in->err, "write it like 8xH100 or 2x8xH100+4xL40S");
-        return fail_at(in, from, WEIR_E_INVALID);
+        return fail_at(in, from);
     }
     rc = weir_gpu_catalogue_lookup(name, &model, in->err);
     if (rc < 0)
-        return fail_at(in, from, rc);
+        return fail_at(in, from);
     if (model->vendor != WEIR_GPU_VENDOR_NVIDIA) {
         weir_error(in->err, WEIR_E_UNSUPPORTED,
                    "%s cannot be simulated: NVML shows NVIDIA GPUs only", model->id);
-        return fail_at(in, from, WEIR_E_UNSUPPORTED);
+        return fail_at(in, from);
     }
     if (model->memory_total_bytes == 0 || model->device_name == NULL) {
         weir_error(in->err, WEIR_E_UNSUPPORTED,
                    "%s cannot be simulated: its memory size in the driver is not known", model->id);
-        return fail_at(in, from, WEIR_E_UNSUPPORTED);
+        return fail_at(in, from);
     }
     *ret_model = model;
     return 0;
@@ -124,13 +119,13 @@ static int read_group(struct reader *in, struct group *ret_group)
 
     skip_blanks(in);
     from = in->at;
-    while (is_digit(peek(in))) {
-        uint32_t count;
+    while (weir_char_is_digit(peek(in))) {
+        uint32_t count = 0;
 
         if (n_counts == COUNTS_MAX) {
             weir_error(in->err, WEIR_E_INVALID, "more than two counts before a GPU model");
             weir_error_hint(in->err, "nodes x GPUs x model, like 2x8xH100");
-            return fail_at(in, in->at, WEIR_E_INVALID);
+            return fail_at(in, in->at);
         }
         rc = read_count(in, &count);
         if (rc < 0)
@@ -142,7 +137,7 @@ static int read_group(struct reader *in, struct group *ret_group)
     if (group.n_gpus > WEIR_FLEET_GPUS_PER_NODE_MAX || group.n_nodes > WEIR_FLEET_NODES_MAX) {
         weir_error(in->err, WEIR_E_TOO_LARGE, "a fleet has at most %d nodes of %d GPUs",
                    WEIR_FLEET_NODES_MAX, WEIR_FLEET_GPUS_PER_NODE_MAX);
-        return fail_at(in, from, WEIR_E_TOO_LARGE);
+        return fail_at(in, from);
     }
     rc = read_model(in, &group.model);
     if (rc < 0)
@@ -162,7 +157,7 @@ static int check_text(const struct reader *in)
 
         if ((c < 0x20 && c != '\t') || c >= 0x7f) {
             weir_error(in->err, WEIR_E_INVALID, "the character 0x%02x has no place in a fleet", c);
-            return fail_at(in, i, WEIR_E_INVALID);
+            return fail_at(in, i);
         }
     }
     return 0;
@@ -226,7 +221,7 @@ static int read_groups(struct reader *in, struct group *groups, size_t *ret_n,
         if (sizes->n_nodes > WEIR_FLEET_NODES_MAX || sizes->n_gpus > WEIR_FLEET_GPUS_MAX) {
             weir_error(in->err, WEIR_E_TOO_LARGE, "more than %d GPUs or %d nodes",
                        WEIR_FLEET_GPUS_MAX, WEIR_FLEET_NODES_MAX);
-            return fail_at(in, from, WEIR_E_TOO_LARGE);
+            return fail_at(in, from);
         }
         n++;
     } while (peek(in) == '+' && in->at++ < in->spec.len);

@@ -2,6 +2,8 @@
 #ifndef WEIR_MODEL_KEY_H
 #define WEIR_MODEL_KEY_H
 
+#include "base/str.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -22,6 +24,11 @@ static inline bool weir_key_eq(const struct weir_key *a, const struct weir_key *
 {
     return weir_key_cmp(a, b) == 0;
 }
+
+/* The keys of what goes by a name: a node and a queue of one name have different keys. */
+struct weir_key weir_key_of_node(struct weir_str name);
+struct weir_key weir_key_of_device(struct weir_str uuid);
+struct weir_key weir_key_of_queue(struct weir_str name);
 
 /* The key of a workload: its number under the number of the data directory that gave it. */
 static inline struct weir_key weir_key_of_number(uint64_t space, uint64_t number)

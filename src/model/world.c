@@ -107,6 +107,38 @@ uint32_t weir_world_n_resources(const struct weir_world *world)
     return world->tables[WEIR_TABLE_RESOURCES].n_rows;
 }
 
+struct weir_node weir_node_blank(void)
+{
+    struct weir_node node = {
+        .pool = WEIR_NONE, .labels = WEIR_NONE, .taints = WEIR_NONE, .phase_cause = WEIR_NONE};
+
+    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
+        node.topology[i] = WEIR_NONE;
+    return node;
+}
+
+struct weir_device weir_device_blank(void)
+{
+    return (struct weir_device){.parent = WEIR_NONE,
+                                .kind = WEIR_DEVICE_WHOLE,
+                                .binder = WEIR_BINDER_OURS,
+                                .mig_profile = WEIR_NONE,
+                                .numa = WEIR_NONE,
+                                .nvlink = WEIR_NONE,
+                                .isolation = WEIR_ISOLATION_HARDWARE,
+                                .max_sharers = 1,
+                                .health_cause = WEIR_NONE};
+}
+
+struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32_t resource)
+{
+    struct weir_str name = weir_world_string(world, weir_world_resource(world, resource)->name);
+
+    return weir_str_starts_with(name, WEIR_STR(WEIR_GPU_CLASS_PREFIX))
+               ? weir_str_sub(name, sizeof(WEIR_GPU_CLASS_PREFIX) - 1, name.len)
+               : name;
+}
+
 static const char *const task_states[WEIR_TASK_STATE_MAX] = {"queued",    "starting",  "running",
                                                              "stopping",  "succeeded", "failed",
                                                              "cancelled", "lost"};

@@ -535,8 +535,16 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
 int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
 uint32_t weir_world_n_resources(const struct weir_world *world);
+/* What the resource of a class of GPUs is called behind its prefix: "h100-sxm" of "gpu/h100-sxm".
+ */
+#define WEIR_GPU_CLASS_PREFIX "gpu/"
+struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32_t resource);
 uint32_t weir_table_row_bytes(enum weir_table_id id);
 const char *weir_table_name(enum weir_table_id id); /* "tasks" */
+
+/* A node, and a whole GPU, of which nothing more is known: they refer to nothing. */
+struct weir_node weir_node_blank(void);
+struct weir_device weir_device_blank(void);
 
 /* States in words, as the API spells them. */
 const char *weir_task_state_name(enum weir_task_state state);

@@ -336,6 +336,18 @@ static const struct {
     [WEIR_TABLE_PRICES] = {FIELDS(price_fields)},
 };
 
+static bool is_row(const struct weir_world *world, uint32_t index, const struct field *field)
+{
+    return weir_table_is_live(&world->tables[field->limit], index) ||
+           (index == WEIR_NONE && field->rule == RULE_LINK);
+}
+
+static bool is_resource(const struct weir_world *world, uint32_t index, uint32_t kind)
+{
+    return index == WEIR_NONE || (index < weir_world_n_resources(world) &&
+                                  weir_world_resource(world, index)->kind == kind);
+}
+
 static int check_index(struct fields_check *fc, struct weir_check_place place,
                        const struct field *field, uint32_t value)
 {
@@ -352,14 +364,12 @@ static int check_index(struct fields_check *fc, struct weir_check_place place,
         return weir_check_fault(fc->check, place, "is %u, not a string", value);
     case RULE_LINK:
     case RULE_ROW:
-        if (weir_table_is_live(&world->tables[field->limit], value) ||
-            (value == WEIR_NONE && field->rule == RULE_LINK))
+        if (is_row(world, value, field))
             return 0;
         return weir_check_fault(fc->check, place, "is %u, not a live row of %s", value,
                                 weir_table_name((enum weir_table_id)field->limit));
     case RULE_RESOURCE:
-        if (value == WEIR_NONE || (value < weir_world_n_resources(world) &&
-                                   weir_world_resource(world, value)->kind == field->limit))
+        if (is_resource(world, value, field->limit))
             return 0;
         return weir_check_fault(fc->check, place, "is %u, not a resource of kind %u", value,
                                 field->limit);

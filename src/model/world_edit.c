@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/units.h"
 #include "model/world_edit_impl.h"
 
 #include <string.h>
@@ -96,6 +97,27 @@ uint32_t weir_edit_find(const struct weir_edit *edit, enum weir_table_id table,
                       weir_str_n((const char *)key->bytes, sizeof(key->bytes)), &index))
         return WEIR_NONE;
     return (uint32_t)index;
+}
+
+uint32_t weir_edit_find_node(const struct weir_edit *edit, struct weir_str name)
+{
+    struct weir_key key = weir_key_of_node(name);
+
+    return weir_edit_find(edit, WEIR_TABLE_NODES, &key);
+}
+
+uint32_t weir_edit_find_device(const struct weir_edit *edit, struct weir_str uuid)
+{
+    struct weir_key key = weir_key_of_device(uuid);
+
+    return weir_edit_find(edit, WEIR_TABLE_DEVICES, &key);
+}
+
+uint32_t weir_edit_find_queue(const struct weir_edit *edit, struct weir_str name)
+{
+    struct weir_key key = weir_key_of_queue(name);
+
+    return weir_edit_find(edit, WEIR_TABLE_QUEUES, &key);
 }
 
 /* ---- life ---- */
@@ -313,6 +335,16 @@ int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, str
     row->grain = grain;
     *ret_resource = index;
     return 0;
+}
+
+int weir_edit_gpu_class(struct weir_edit *edit, struct weir_str class, uint32_t *ret_resource)
+{
+    char name[sizeof(WEIR_GPU_CLASS_PREFIX) + 128];
+
+    weir_str_format(name, sizeof(name), WEIR_GPU_CLASS_PREFIX "%.*s",
+                    WEIR_STR_ARG(weir_str_sub(class, 0, 128)));
+    return weir_edit_resource(edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name), WEIR_MGPU_PER_GPU,
+                              ret_resource);
 }
 
 int weir_edit_shape(struct weir_edit *edit, const struct weir_shape *like, uint32_t *ret_shape)

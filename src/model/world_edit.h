@@ -48,6 +48,8 @@ int weir_edit_span(struct weir_edit *edit, const uint32_t *values, uint32_t n, u
 /* WEIR_E_TOO_LARGE beyond WEIR_RESOURCE_MAX. */
 int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, struct weir_str name,
                        int64_t grain, uint32_t *ret_resource);
+/* "gpu/CLASS", whose name is cut to 128 bytes. */
+int weir_edit_gpu_class(struct weir_edit *edit, struct weir_str class, uint32_t *ret_resource);
 /* `like` has its fields but `row`; unused amounts are zero. */
 int weir_edit_shape(struct weir_edit *edit, const struct weir_shape *like, uint32_t *ret_shape);
 
@@ -55,6 +57,9 @@ int weir_edit_shape(struct weir_edit *edit, const struct weir_shape *like, uint3
 /* By persistent key, or WEIR_NONE. */
 uint32_t weir_edit_find(const struct weir_edit *edit, enum weir_table_id table,
                         const struct weir_key *key);
+uint32_t weir_edit_find_node(const struct weir_edit *edit, struct weir_str name);
+uint32_t weir_edit_find_device(const struct weir_edit *edit, struct weir_str uuid);
+uint32_t weir_edit_find_queue(const struct weir_edit *edit, struct weir_str name);
 
 /* Each copies the fields of `like`, then sets `row`, links and sums. WEIR_E_EXISTS if the key is in
  * use. */

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "model/world.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,6 +33,16 @@ struct weir_cluster_ref {
     uint64_t nonce;
     uint32_t slot;
 };
+
+/* The entry of envp that every launch must have: the processes of an attempt are known by it, also
+ * when whoever started them is gone. */
+enum { WEIR_CLUSTER_MARKER_MAX = 64 };
+static inline const char *weir_cluster_marker(uint64_t serial, uint64_t nonce,
+                                              char ret_text[WEIR_CLUSTER_MARKER_MAX])
+{
+    return weir_str_format(ret_text, WEIR_CLUSTER_MARKER_MAX,
+                           "WEIR_ATTEMPT=%" PRIu64 ":%016" PRIx64, serial, nonce);
+}
 
 struct weir_cluster_launch {
     struct weir_cluster_ref ref;

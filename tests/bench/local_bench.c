@@ -128,7 +128,7 @@ struct server {
 static void launch(struct server *server, uint32_t slot)
 {
     static const char *const argv[] = {"/bin/true", NULL};
-    char marker[WEIR_ATTEMPT_MARKER_MAX];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
     char output_dir[32];
     const char *envp[] = {"PATH=/usr/bin:/bin", marker, NULL};
     struct weir_attempt_id id = {++server->serial, 0x1234, slot};

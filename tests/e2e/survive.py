@@ -139,23 +139,33 @@ def test_the_launcher_cannot_be_started_again(t):
     assert server.tail().count('jobs start again') == 1, server.tail()
 
 
-def test_a_full_disk(t):
-    """Nothing accepted is lost; what cannot be accepted is refused with a reason; it goes on when there is space again."""
+def small_disk(t):
     if os.geteuid() != 0:
         raise Skip('needs root to mount a small tmpfs')
     disk = os.path.join(t.dir, 'disk')
     os.mkdir(disk)
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=12m,mode=755', 'tmpfs', disk], check=True)
     t.cleanups.append(lambda: subprocess.run(['umount', '-l', disk], check=False))
-    server = t.serve(data=os.path.join(disk, 'data'))
-    numbers = [server.submit(*job_args(t, server, 0.3)) for _ in range(20)]
+    return disk
+
+
+def fill(disk):
+    """Leaves no room. Returns the file that takes it."""
     filler = os.path.join(disk, 'filler')
     with open(filler, 'wb', buffering=0) as file:
         try:
             while True:
                 file.write(b'x' * 65536)
         except OSError:
-            pass
+            return filler
+
+
+def test_a_full_disk(t):
+    """Nothing accepted is lost; what cannot be accepted is refused with a reason; it goes on when there is space again."""
+    disk = small_disk(t)
+    server = t.serve(data=os.path.join(disk, 'data'))
+    numbers = [server.submit(*job_args(t, server, 0.3)) for _ in range(20)]
+    filler = fill(disk)
     refused = 0
     for _ in range(200):
         done = server.cli('run', '--detach', *job_args(t, server, 0), check=None)
@@ -175,21 +185,10 @@ def test_a_full_disk(t):
 
 def test_a_full_disk_empties_while_up(t):
     """The server stays up over the full disk, and takes jobs again without a restart."""
-    if os.geteuid() != 0:
-        raise Skip('needs root to mount a small tmpfs')
-    disk = os.path.join(t.dir, 'disk')
-    os.mkdir(disk)
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=12m,mode=755', 'tmpfs', disk], check=True)
-    t.cleanups.append(lambda: subprocess.run(['umount', '-l', disk], check=False))
+    disk = small_disk(t)
     server = t.serve(data=os.path.join(disk, 'data'))
     numbers = [server.submit(*job_args(t, server, 1)) for _ in range(12)]
-    filler = os.path.join(disk, 'filler')
-    with open(filler, 'wb', buffering=0) as file:
-        try:
-            while True:
-                file.write(b'x' * 65536)
-        except OSError:
-            pass
+    filler = fill(disk)
     time.sleep(2.5)  # jobs end while there is no room to write it down
     os.unlink(filler)
     wait_for('jobs to be taken again',

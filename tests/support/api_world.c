@@ -1,21 +1,11 @@
 #include "api_fixture_impl.h"
 
-#include "base/hash.h"
 #include "base/units.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* ---- the world ---- */
-
-static struct weir_key key_of(const char *kind, const char *name)
-{
-    struct weir_key key;
-
-    weir_hash_key128(weir_str(kind), weir_str(name), key.bytes);
-    return key;
-}
 
 static uint32_t string_of(struct api_fixture *f, const char *text)
 {
@@ -27,17 +17,12 @@ static uint32_t string_of(struct api_fixture *f, const char *text)
 
 static uint32_t add_node(struct api_fixture *f, const char *name, int64_t n_gpus)
 {
-    struct weir_node like = {.name = string_of(f, name),
-                             .pool = WEIR_NONE,
-                             .phase = WEIR_NODE_READY,
-                             .labels = WEIR_NONE,
-                             .taints = WEIR_NONE,
-                             .phase_cause = WEIR_NONE};
-    struct weir_key key = key_of("node", name);
+    struct weir_node like = weir_node_blank();
+    struct weir_key key = weir_key_of_node(weir_str(name));
     uint32_t index;
 
-    for (int i = 0; i < WEIR_TOPOLOGY_LEVELS; i++)
-        like.topology[i] = WEIR_NONE;
+    like.name = string_of(f, name);
+    like.phase = WEIR_NODE_READY;
     like.capacity.of[WEIR_RES_GPU] = n_gpus * 1000;
     like.capacity.of[WEIR_RES_CPU] = 8500;
     like.capacity.of[WEIR_RES_MEMORY] = 64 * WEIR_GIB;
@@ -47,24 +32,16 @@ static uint32_t add_node(struct api_fixture *f, const char *name, int64_t n_gpus
 
 static uint32_t add_gpu(struct api_fixture *f, uint32_t node, const char *uuid, uint32_t number)
 {
-    struct weir_device like = {.uuid = string_of(f, uuid),
-                               .model = string_of(f, "NVIDIA H100 80GB HBM3"),
-                               .node = node,
-                               .parent = WEIR_NONE,
-                               .index = number,
-                               .mig_profile = WEIR_NONE,
-                               .numa = WEIR_NONE,
-                               .nvlink = WEIR_NONE,
-                               .isolation = WEIR_ISOLATION_HARDWARE,
-                               .max_sharers = 1,
-                               .memory_bytes = 80 * WEIR_GIB,
-                               .health_cause = WEIR_NONE};
-    struct weir_key key = key_of("gpu", uuid);
+    struct weir_device like = weir_device_blank();
+    struct weir_key key = weir_key_of_device(weir_str(uuid));
     uint32_t index;
 
-    api_must(weir_edit_resource(f->edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/h100-sxm"), 1000,
-                                &like.gpu_class) == 0,
-             "class");
+    like.uuid = string_of(f, uuid);
+    like.model = string_of(f, "NVIDIA H100 80GB HBM3");
+    like.node = node;
+    like.index = number;
+    like.memory_bytes = 80 * WEIR_GIB;
+    api_must(weir_edit_gpu_class(f->edit, WEIR_STR("h100-sxm"), &like.gpu_class) == 0, "class");
     api_must(weir_edit_add_device(f->edit, &key, &like, &index) == 0, "GPU");
     return index;
 }
@@ -81,7 +58,7 @@ static uint32_t add_queue(struct api_fixture *f, const char *name, int64_t guara
                               .run_limit_ms = INT64_MAX,
                               .budget_uusd = INT64_MAX,
                               .open_hours = WEIR_NONE};
-    struct weir_key key = key_of("queue", name);
+    struct weir_key key = weir_key_of_queue(weir_str(name));
     uint32_t index;
 
     for (int i = 0; i < WEIR_RESOURCE_MAX; i++)

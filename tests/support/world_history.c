@@ -4,7 +4,6 @@
 #include "base/units.h"
 
 #include <stdio.h>
-#include <string.h>
 
 static uint32_t below(struct history *h, uint32_t n)
 {
@@ -106,8 +105,7 @@ int history_init(struct history *h, uint64_t seed, uint32_t max_nodes, uint32_t 
     h->edit = weir_edit_create(boot_id);
     if (h->edit == NULL)
         return WEIR_E_NO_MEMORY;
-    r = weir_edit_resource(h->edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/h100-sxm"), 1000,
-                           &h->gpu_class);
+    r = weir_edit_gpu_class(h->edit, WEIR_STR("h100-sxm"), &h->gpu_class);
     if (r == 0)
         r = weir_edit_resource(h->edit, WEIR_RESOURCE_MIG, WEIR_STR("mig/1g.10gb"), 1000,
                                &h->mig_profile);

@@ -77,9 +77,10 @@ void weir_api_put_amount(struct weir_json_writer *w, const struct weir_world *wo
         put_milli(w, amount);
 }
 
-void weir_api_put_amounts(struct weir_json_writer *w, const char *key,
-                          const struct weir_world *world, const struct weir_amounts *amounts,
-                          int64_t left_out)
+/* {"gpu": 2, "cpu": 0.5, "memory": 1024}: GPUs and CPUs, bytes of memory. What is `left_out` does
+ * not appear. */
+static void put_amounts(struct weir_json_writer *w, const char *key, const struct weir_world *world,
+                        const struct weir_amounts *amounts, int64_t left_out)
 {
     weir_json_key(w, key);
     weir_json_object_begin(w);
@@ -301,10 +302,10 @@ void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api 
         weir_json_null(w);
     else
         weir_json_i64(w, q->run_limit_ms);
-    weir_api_put_amounts(w, "guaranteed", world, &q->guaranteed, 0);
-    weir_api_put_amounts(w, "limit", world, &q->limit, INT64_MAX);
-    weir_api_put_amounts(w, "held", world, &q->held, 0);
-    weir_api_put_amounts(w, "wanted", world, &q->wanted, 0);
+    put_amounts(w, "guaranteed", world, &q->guaranteed, 0);
+    put_amounts(w, "limit", world, &q->limit, INT64_MAX);
+    put_amounts(w, "held", world, &q->held, 0);
+    put_amounts(w, "wanted", world, &q->wanted, 0);
     put_u64(w, "waiting", weir_api_index_waiting(&api->index, queue));
     weir_api_put_time(w, "created_ms", q->created_wall_ms);
 }
@@ -376,16 +377,6 @@ static void put_holders(struct weir_json_writer *w, const struct weir_api *api,
     weir_json_array_end(w);
 }
 
-/* "h100-sxm" of "gpu/h100-sxm". */
-static struct weir_str class_of(const struct weir_world *world, const struct weir_device *device)
-{
-    struct weir_str name =
-        weir_world_string(world, weir_world_resource(world, device->gpu_class)->name);
-    ptrdiff_t slash = weir_str_find_char(name, '/');
-
-    return slash < 0 ? name : weir_str_sub(name, (size_t)slash + 1, name.len);
-}
-
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
 {
     const struct weir_world *world = api->index.world;
@@ -394,7 +385,7 @@ void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, ui
     weir_json_object_begin(w);
     weir_api_put_str(w, "key", weir_world_string(world, d->uuid));
     weir_api_put_str(w, "model", weir_world_string(world, d->model));
-    weir_api_put_str(w, "class", class_of(world, d));
+    weir_api_put_str(w, "class", weir_world_gpu_class_name(world, d->gpu_class));
     weir_api_put_str(w, "node", weir_world_string(world, weir_world_node(world, d->node)->name));
     put_u64(w, "index", d->index);
     put_text(w, "state", weir_api_gpu_state(world, device));
@@ -420,8 +411,8 @@ void weir_api_put_node(struct weir_json_writer *w, const struct weir_api *api, u
     put_text(w, "phase", weir_node_phase_name((enum weir_node_phase)n->phase));
     weir_api_put_name(w, "cause", weir_world_string(world, n->phase_cause));
     put_u64(w, "gpus", n->n_devices);
-    weir_api_put_amounts(w, "capacity", world, &n->capacity, 0);
-    weir_api_put_amounts(w, "held", world, &n->held, 0);
+    put_amounts(w, "capacity", world, &n->capacity, 0);
+    put_amounts(w, "held", world, &n->held, 0);
     weir_json_object_end(w);
 }
 

@@ -42,11 +42,6 @@ void weir_api_put_time(struct weir_json_writer *w, const char *key, int64_t wall
 void weir_api_put_str(struct weir_json_writer *w, const char *key, struct weir_str text);
 /* null when empty */
 void weir_api_put_name(struct weir_json_writer *w, const char *key, struct weir_str text);
-/* {"gpu": 2, "cpu": 0.5, "memory": 1024}: GPUs and CPUs, bytes of memory. What is `left_out` does
- * not appear. */
-void weir_api_put_amounts(struct weir_json_writer *w, const char *key,
-                          const struct weir_world *world, const struct weir_amounts *amounts,
-                          int64_t left_out);
 void weir_api_put_amount(struct weir_json_writer *w, const struct weir_world *world,
                          uint32_t resource, int64_t amount);
 

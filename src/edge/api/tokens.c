@@ -1,8 +1,10 @@
 #include "edge/api/tokens.h"
 
 #include "base/buf.h"
+#include "base/char.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -36,9 +38,9 @@ static bool is_token(struct weir_str s)
 
     for (size_t i = 0; i < s.len; i++) {
         char c = s.ptr[i];
-        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 
-        if (!is_plain && memchr(others, c, sizeof(others) - 1) == NULL)
+        if (!weir_char_is_letter(c) && !weir_char_is_digit(c) &&
+            memchr(others, c, sizeof(others) - 1) == NULL)
             return false;
     }
     return true;
@@ -153,10 +155,8 @@ int weir_tokens_parse(struct weir_str text, struct weir_arena *arena,
         r = parse_line(line, &token, err);
         if (r == 0)
             r = add_token(&token, arena, tokens, &n, err);
-        if (r < 0) {
-            weir_error_at(err, number, err != NULL ? err->column : 0);
-            return r;
-        }
+        if (r < 0)
+            return weir_error_at(err, number, err != NULL ? err->column : 0);
     }
     *ret_tokens = tokens;
     *ret_n = n;
@@ -179,25 +179,6 @@ static int check_private(const struct weir_tokens *tokens, const struct stat *st
     return weir_error_hint(err, "chmod 600 it, and give out new tokens if others may have read it");
 }
 
-static int read_all(int fd, struct weir_buf *out, struct weir_err *err)
-{
-    for (;;) {
-        char *room = weir_buf_reserve(out, 4096);
-        ssize_t n;
-
-        if (room == NULL)
-            return weir_buf_check(out, "the token file", err);
-        n = read(fd, room, 4096);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "read the token file");
-        if (n == 0)
-            return 0;
-        weir_buf_commit(out, (size_t)n);
-    }
-}
-
 /* Takes the file in as it is now. What was known before is forgotten in any case. */
 static int read_file(struct weir_tokens *tokens, struct weir_err *err)
 {
@@ -213,10 +194,12 @@ static int read_file(struct weir_tokens *tokens, struct weir_err *err)
     if (fstat(fd, &st) < 0)
         return weir_error_errno(err, errno, "look at the token file");
     r = check_private(tokens, &st, err);
-    if (r == 0)
-        r = read_all(fd, &text, err);
     if (r < 0)
         return r;
+    if (weir_fd_read_all(fd, &text) < 0)
+        return weir_error_errno(err, errno, "read the token file");
+    if (weir_buf_check(&text, "the token file", err) < 0)
+        return weir_error_code(err);
     weir_arena_reset(&tokens->arena);
     r = weir_tokens_parse(weir_buf_view(&text), &tokens->arena, &tokens->tokens, &tokens->n, err);
     explicit_bzero(text.data, text.len);
@@ -225,21 +208,6 @@ static int read_file(struct weir_tokens *tokens, struct weir_err *err)
     tokens->seen = st;
     tokens->is_read = true;
     return 0;
-}
-
-static int write_all(int fd, const char *text, size_t len, struct weir_err *err)
-{
-    while (len > 0) {
-        ssize_t n = write(fd, text, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "write the token file");
-        text += n;
-        len -= (size_t)n;
-    }
-    return fsync(fd) < 0 ? weir_error_errno(err, errno, "write the token file") : 0;
 }
 
 static int make_line(struct weir_str user, struct weir_buf *out, struct weir_err *err)
@@ -273,7 +241,8 @@ static int make_file(const struct weir_tokens *tokens, struct weir_str user, str
     fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0)
         return weir_error_errno(err, errno, "make the token file");
-    r = write_all(fd, line.data, line.len, err);
+    if (weir_fd_write_all(fd, line.data, line.len) < 0 || fsync(fd) < 0)
+        r = weir_error_errno(err, errno, "write the token file");
     if (r == 0 && rename(beside, tokens->path) < 0)
         r = weir_error_errno(err, errno, "make the token file");
     if (r < 0)

@@ -3,8 +3,6 @@
 #include "base/err.h"
 #include "base/hash.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 /* "WSL1" read as little-endian. */
@@ -47,10 +45,9 @@ bool weir_attempt_is_final(enum weir_attempt_phase phase)
            phase == WEIR_ATTEMPT_FAILED;
 }
 
-void weir_attempt_marker(const struct weir_attempt_id *id, char *ret_text)
+void weir_attempt_marker(const struct weir_attempt_id *id, char ret_text[WEIR_CLUSTER_MARKER_MAX])
 {
-    snprintf(ret_text, WEIR_ATTEMPT_MARKER_MAX, "WEIR_ATTEMPT=%" PRIu64 ":%016" PRIx64, id->serial,
-             id->nonce);
+    weir_cluster_marker(id->serial, id->nonce, ret_text);
 }
 
 void weir_attempt_record_encode(const struct weir_attempt_status *status,

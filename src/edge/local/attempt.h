@@ -8,6 +8,8 @@
 #ifndef WEIR_EDGE_LOCAL_ATTEMPT_H
 #define WEIR_EDGE_LOCAL_ATTEMPT_H
 
+#include "port/cluster.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -48,8 +50,6 @@ enum {
     WEIR_ATTEMPT_RECORD_BYTES = 512,
     WEIR_ATTEMPT_SLOT_BYTES = 1024
 };
-/* "WEIR_ATTEMPT=" serial ":" nonce in 16 hex digits, NUL. */
-enum { WEIR_ATTEMPT_MARKER_MAX = 64 };
 
 struct weir_attempt_status {
     uint64_t seq; /* rises with every record written into the slot */
@@ -83,9 +83,8 @@ struct weir_attempt_status {
 /* True for the phases that no shim changes any more. */
 bool weir_attempt_is_final(enum weir_attempt_phase phase);
 
-/* "WEIR_ATTEMPT=serial:nonce", the environment entry that marks every process of the attempt.
- * Writes at most WEIR_ATTEMPT_MARKER_MAX bytes. */
-void weir_attempt_marker(const struct weir_attempt_id *id, char *ret_text);
+/* weir_cluster_marker() of the attempt. */
+void weir_attempt_marker(const struct weir_attempt_id *id, char ret_text[WEIR_CLUSTER_MARKER_MAX]);
 
 /* One record. Text in what is cut to fit. */
 void weir_attempt_record_encode(const struct weir_attempt_status *status,

@@ -20,14 +20,12 @@ static int check_path(const char *path, const char *field, bool must_be_absolute
     if (path == NULL || strlen(path) > WEIR_LAUNCH_PATH_MAX) {
         weir_error(err, WEIR_E_TOO_LARGE, "launch: path longer than %d bytes",
                    WEIR_LAUNCH_PATH_MAX);
-        weir_error_field(err, "%s", field);
-        return WEIR_E_TOO_LARGE;
+        return weir_error_field(err, "%s", field);
     }
     if (path[0] == '\0' || (must_be_absolute && path[0] != '/')) {
         weir_error(err, WEIR_E_INVALID, "launch: path '%s' is %s", path,
                    path[0] == '\0' ? "empty" : "not absolute");
-        weir_error_field(err, "%s", field);
-        return WEIR_E_INVALID;
+        return weir_error_field(err, "%s", field);
     }
     return 0;
 }
@@ -35,13 +33,12 @@ static int check_path(const char *path, const char *field, bool must_be_absolute
 static int invalid(struct weir_err *err, const char *field, const char *why)
 {
     weir_error(err, WEIR_E_INVALID, "launch: %s %s", field, why);
-    weir_error_field(err, "%s", field);
-    return WEIR_E_INVALID;
+    return weir_error_field(err, "%s", field);
 }
 
 static int check_environment(const struct weir_launch *launch, struct weir_err *err)
 {
-    char marker[WEIR_ATTEMPT_MARKER_MAX];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
     bool has_marker = false;
 
     if (launch->envp == NULL)

@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -114,11 +113,9 @@ int weir_slots_open(const char *data_dir, uint32_t n_min, struct weir_slots *ret
     }
     /* A part of a slot at the end is what a growth left that was cut off: it is written again. */
     slots.n = (uint32_t)(st.st_size / WEIR_ATTEMPT_SLOT_BYTES);
-    code = weir_slots_grow(&slots, n_min, err);
-    if (code < 0) {
+    if (weir_slots_grow(&slots, n_min, err) < 0) {
         weir_slots_close(&slots);
-        weir_error_wrap(err, "data directory '%s'", data_dir);
-        return code;
+        return weir_error_wrap(err, "data directory '%s'", data_dir);
     }
     *ret_slots = slots;
     return 0;
@@ -191,7 +188,7 @@ static int read_status(const struct weir_slots *slots, const struct weir_attempt
     if (errnum != 0)
         return slot_error(err, errnum, id->slot);
     if (weir_attempt_slot_decode(bytes, id->slot, &status, err) < 0)
-        return WEIR_E_CORRUPT;
+        return weir_error_code(err);
     if (status.id.serial > id->serial)
         return weir_error(err, WEIR_E_EXISTS, "slot %u: attempt %llu has it, not %llu", id->slot,
                           (unsigned long long)status.id.serial, (unsigned long long)id->serial);

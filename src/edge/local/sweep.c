@@ -54,7 +54,7 @@ static bool is_in_group_of(const struct weir_proc *proc, const struct weir_attem
 
 static bool belongs_to(const struct weir_proc *proc, const struct weir_sweep_target *target)
 {
-    char marker[WEIR_ATTEMPT_MARKER_MAX];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
 
     if (proc->pid == target->status.shim_pid &&
         proc->start_ticks == target->status.shim_start_ticks)

@@ -1,6 +1,7 @@
 #include "edge/nvml/gpus.h"
 
 #include "base/arena.h"
+#include "base/char.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "edge/nvml/nvml.h"
@@ -29,9 +30,9 @@ static const char *class_of_name(const char *name, struct weir_arena *arena)
     for (size_t i = 0; slug != NULL && i < n; i++) {
         char c = slug[i];
 
-        if (c >= 'A' && c <= 'Z')
-            slug[i] = (char)(c - 'A' + 'a');
-        else if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.'))
+        if (weir_char_is_letter(c))
+            slug[i] = weir_char_lower(c);
+        else if (!weir_char_is_digit(c) && c != '.')
             slug[i] = '-';
     }
     return slug;
@@ -204,8 +205,7 @@ static int open_any(struct weir_gpus *gpus, const char *data_dir, struct weir_st
     }
     if (is_auto)
         return open_simulated(gpus, data_dir, WEIR_STR(AUTO_SPEC), err);
-    weir_error_hint(err, "without a GPU: weir up --simulate " AUTO_SPEC);
-    return r;
+    return weir_error_hint(err, "without a GPU: weir up --simulate " AUTO_SPEC);
 }
 
 int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_gpus **ret_gpus,

@@ -77,8 +77,7 @@ static int fail(const struct weir_nvml *nvml, int result, const char *what, stru
 
     weir_error(err, code, "%s: NVML answers '%s' (%d)", what, text != NULL ? text : "an error",
                result);
-    weir_error_hint(err, "%s", hint_of(result));
-    return code;
+    return weir_error_hint(err, "%s", hint_of(result));
 }
 
 static void read_driver_version(struct weir_nvml *nvml)
@@ -111,8 +110,7 @@ static int load(struct weir_nvml *nvml, const char *path, struct weir_err *err)
 
         weir_error(err, WEIR_E_UNSUPPORTED, "no NVIDIA driver library: %s",
                    reason != NULL ? reason : path);
-        weir_error_hint(err, "install the NVIDIA driver, or use a simulated fleet");
-        return WEIR_E_UNSUPPORTED;
+        return weir_error_hint(err, "install the NVIDIA driver, or use a simulated fleet");
     }
     missing = weir_nvml_symbols_load(nvml->library, &nvml->call);
     if (missing != NULL)
@@ -151,11 +149,6 @@ struct weir_nvml *weir_nvml_close(struct weir_nvml *nvml)
 const char *weir_nvml_driver_version(const struct weir_nvml *nvml)
 {
     return nvml->driver_version;
-}
-
-bool weir_nvml_is_simulated(const struct weir_nvml *nvml)
-{
-    return nvml->call.node != NULL;
 }
 
 /* A text of the device; empty and false when it is not to be had. */

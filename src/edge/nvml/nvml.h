@@ -82,8 +82,6 @@ struct weir_nvml *weir_nvml_close(struct weir_nvml *nvml);
 
 /* "570.133.20", or "" when the driver does not tell. */
 const char *weir_nvml_driver_version(const struct weir_nvml *nvml);
-/* Whether this is the simulated library (edge/nvml/sim_install.h). */
-bool weir_nvml_is_simulated(const struct weir_nvml *nvml);
 
 /* All devices in the order of their index, in the arena; none is no error. A device that fails is
  * listed with its state, under the identity it had when it was last read. When the driver was

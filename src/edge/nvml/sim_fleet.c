@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "base/units.h"
 #include "model/fleet_spec.h"
 #include "model/gpu_catalogue.h"
@@ -122,23 +123,6 @@ static void fill_image(const struct weir_fleet *fleet, uint64_t seed, void *imag
     }
 }
 
-static int write_all(int fd, const void *data, size_t len)
-{
-    const char *at = data;
-
-    while (len > 0) {
-        ssize_t n = write(fd, at, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -1;
-        at += n;
-        len -= (size_t)n;
-    }
-    return 0;
-}
-
 static int map_file(struct weir_sim_fleet *fleet, size_t bytes, const char *path,
                     struct weir_err *err)
 {
@@ -178,8 +162,7 @@ static int open_existing(const char *path, struct weir_sim_fleet *fleet, struct 
             if (errno != EWOULDBLOCK)
                 return weir_error_errno(err, errno, "lock fleet '%s'", path);
             weir_error(err, WEIR_E_UNAVAILABLE, "fleet '%s' has another writer", path);
-            weir_error_hint(err, "a weir server with the same data folder is running");
-            return WEIR_E_UNAVAILABLE;
+            return weir_error_hint(err, "a weir server with the same data folder is running");
         }
         if (fstat(fd, st) < 0)
             return weir_error_errno(err, errno, "read fleet '%s'", path);
@@ -228,7 +211,7 @@ static int write_beside(const char *beside, const struct weir_fleet *fleet, uint
     if (fd < 0)
         return weir_error_errno(err, errno, "create fleet '%s'", beside);
     /* Written, not just made long: a full disk must show here, not as a signal in a later store. */
-    if (write_all(fd, image, bytes) < 0 || fchmod(fd, 0644) < 0 || fsync(fd) < 0 ||
+    if (weir_fd_write_all(fd, image, bytes) < 0 || fchmod(fd, 0644) < 0 || fsync(fd) < 0 ||
         flock(fd, LOCK_EX | LOCK_NB) < 0) {
         int errnum = errno;
 

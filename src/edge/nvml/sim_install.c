@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/err.h"
+#include "base/fd.h"
 #include "edge/nvml/sim_fleet.h"
 
 #include <errno.h>
@@ -60,17 +61,7 @@ static int write_file(const char *path, const char *data, size_t len, struct wei
 
     if (fd < 0)
         return weir_error_errno(err, errno, "create '%s'", path);
-    while (len > 0) {
-        ssize_t n = write(fd, data, len);
-
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return weir_error_errno(err, errno, "write '%s'", path);
-        data += n;
-        len -= (size_t)n;
-    }
-    if (fchmod(fd, 0755) < 0 || fsync(fd) < 0)
+    if (weir_fd_write_all(fd, data, len) < 0 || fchmod(fd, 0755) < 0 || fsync(fd) < 0)
         return weir_error_errno(err, errno, "write '%s'", path);
     return 0;
 }

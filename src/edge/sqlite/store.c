@@ -7,7 +7,6 @@
 #include "edge/sqlite/store_impl.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/random.h>
 
 #define CHANGING                                                                                   \
@@ -103,8 +102,8 @@ int weir_sqlite_fail(struct weir_sqlite *store, struct weir_err *err, const char
     switch (primary_code(store)) {
     case SQLITE_FULL:
         weir_error(err, WEIR_E_NO_SPACE, "%s: the disk is full", what);
-        weir_error_hint(err, "free some space: nothing was changed, and weir goes on by itself");
-        return WEIR_E_NO_SPACE;
+        return weir_error_hint(err,
+                               "free some space: nothing was changed, and weir goes on by itself");
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return weir_error(err, WEIR_E_CORRUPT, "%s: %s", what, sqlite3_errmsg(store->db));
@@ -223,8 +222,7 @@ static int weir_sqlite_sync(void *ctx, struct weir_err *err)
 unknown:
     /* It is committed, and nobody knows whether a power cut would take it back. */
     weir_error(err, WEIR_E_UNAVAILABLE, "the disk does not say whether it has the change");
-    weir_error_hint(err, "repeat it with the same idempotency key");
-    return WEIR_E_UNAVAILABLE;
+    return weir_error_hint(err, "repeat it with the same idempotency key");
 }
 
 static int weir_sqlite_commit(void *ctx, bool durable, struct weir_err *err)
@@ -294,8 +292,7 @@ static int migrate(struct weir_sqlite *store, struct weir_err *err)
     if (version > WEIR_SQLITE_VERSION) {
         weir_error(err, WEIR_E_UNSUPPORTED, "the store has schema %lld, this weir knows up to %d",
                    (long long)version, (int)WEIR_SQLITE_VERSION);
-        weir_error_hint(err, "a newer weir wrote it: use that one");
-        return WEIR_E_UNSUPPORTED;
+        return weir_error_hint(err, "a newer weir wrote it: use that one");
     }
     if (version == WEIR_SQLITE_VERSION)
         return 0;

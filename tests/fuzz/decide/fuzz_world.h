@@ -70,10 +70,8 @@ static inline void build_words(struct builder *b)
     for (uint32_t i = 0; i < 4; i++)
         WEIR_ASSERT(weir_edit_string(b->edit, weir_str(words[i]), &b->words[i]) == 0);
     WEIR_ASSERT(weir_edit_span(b->edit, b->words, 2, &b->labels) == 0);
-    WEIR_ASSERT(weir_edit_resource(b->edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/a"), 1000,
-                                   &b->classes[0]) == 0);
-    WEIR_ASSERT(weir_edit_resource(b->edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/b"), 1000,
-                                   &b->classes[1]) == 0);
+    WEIR_ASSERT(weir_edit_gpu_class(b->edit, WEIR_STR("a"), &b->classes[0]) == 0);
+    WEIR_ASSERT(weir_edit_gpu_class(b->edit, WEIR_STR("b"), &b->classes[1]) == 0);
     WEIR_ASSERT(
         weir_edit_resource(b->edit, WEIR_RESOURCE_MIG, WEIR_STR("mig/1g"), 1000, &b->profile) == 0);
 }

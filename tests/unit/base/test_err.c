@@ -69,6 +69,25 @@ static void without_an_object_the_code_is_kept(void **state)
     assert_int_equal(weir_error_wrap(NULL, "w"), WEIR_E_NOT_FOUND);
     assert_int_equal(weir_error_errno(NULL, ENOSPC, "x"), WEIR_E_NO_SPACE);
     assert_int_equal(weir_error_wrap(NULL, "w"), WEIR_E_NO_SPACE);
+    assert_int_equal(weir_error_code(NULL), WEIR_E_NO_SPACE);
+}
+
+static void passes_on_what_was_made_elsewhere(void **state)
+{
+    struct weir_err why = WEIR_ERR_INIT;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(weir_error_code(&err), WEIR_E_IO);
+    weir_error(&why, WEIR_E_DENIED, "not yours");
+    weir_error_at(&why, 3, 4);
+    weir_error(&err, WEIR_E_IO, "something else");
+    assert_int_equal(weir_error_pass(&err, &why), WEIR_E_DENIED);
+    assert_memory_equal(&err, &why, sizeof(err));
+    assert_int_equal(weir_error_code(&err), WEIR_E_DENIED);
+    weir_error(NULL, WEIR_E_IO, "x");
+    assert_int_equal(weir_error_pass(NULL, &why), WEIR_E_DENIED);
+    assert_int_equal(weir_error_code(NULL), WEIR_E_DENIED);
 }
 
 static void maps_errno(void **state)
@@ -230,6 +249,7 @@ int main(void)
         cmocka_unit_test(a_new_error_leaves_nothing_of_the_old),
         cmocka_unit_test(wrapping_keeps_place_hint_and_field),
         cmocka_unit_test(without_an_object_the_code_is_kept),
+        cmocka_unit_test(passes_on_what_was_made_elsewhere),
         cmocka_unit_test(maps_errno),
         cmocka_unit_test(long_text_is_cut_between_characters),
         cmocka_unit_test(text_that_just_fits_is_whole),

@@ -146,11 +146,9 @@ static inline uint32_t text_of(struct bench *b, const char *text)
 
 static inline uint32_t class_of(struct bench *b, const char *class)
 {
-    char name[64];
     uint32_t index;
 
-    snprintf(name, sizeof(name), "gpu/%s", class);
-    must(weir_edit_resource(b->edit, WEIR_RESOURCE_GPU_CLASS, weir_str(name), 1000, &index));
+    must(weir_edit_gpu_class(b->edit, weir_str(class), &index));
     return index;
 }
 
@@ -257,6 +255,13 @@ static inline void add_node(struct bench *b, struct node_spec spec)
     must(weir_edit_add_node(b->edit, &key, &node, &index));
     for (int i = 0; i < spec.gpus; i++)
         add_gpu(b, &spec, index, i);
+}
+
+/* A bench with the node "n1". */
+static inline void bench_with_node(struct bench *b, int gpus)
+{
+    bench_init(b);
+    add_node(b, (struct node_spec){.name = "n1", .gpus = gpus});
 }
 
 static inline void add_queue(struct bench *b, struct queue_spec spec)
@@ -480,6 +485,12 @@ static inline uint32_t run_started(struct bench *b)
             n++;
         }
     return n;
+}
+
+static inline void tick_and_run(struct bench *b)
+{
+    tick(b);
+    run_started(b);
 }
 
 static inline void end_task(struct bench *b, const char *job, uint32_t member, enum weir_end end,

@@ -36,8 +36,7 @@ static int64_t in_min(const struct bench *b, int64_t wall_ms)
 
 static void one_gpu(struct bench *b)
 {
-    bench_init(b);
-    add_node(b, (struct node_spec){.name = "n1", .gpus = 1});
+    bench_with_node(b, 1);
     add_queue(b, (struct queue_spec){.name = "q"});
 }
 
@@ -48,8 +47,7 @@ static void waits_for_those_before(void **state)
     (void)state;
     one_gpu(&b);
     add_job(&b, (struct job_spec){.name = "a", .queue = "q", .gpus = 1, .p50_ms = 10 * MINUTE});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "b", .queue = "q", .gpus = 1, .p50_ms = 20 * MINUTE});
     add_job(&b, (struct job_spec){.name = "c", .queue = "q", .gpus = 1});
     assert_int_equal(in_min(&b, eta_of(&b, "a").p50_wall_ms), 0);
@@ -70,8 +68,7 @@ static void knows_that_what_runs_still_runs(void **state)
     (void)state;
     one_gpu(&b);
     add_job(&b, (struct job_spec){.name = "a", .queue = "q", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "b", .queue = "q", .gpus = 1});
     /* Priors: half end within 10 min, nine tenths within two hours. */
     assert_int_equal(in_min(&b, eta_of(&b, "b").p50_wall_ms), 10);
@@ -90,8 +87,7 @@ static void a_declared_limit_caps(void **state)
     (void)state;
     one_gpu(&b);
     add_job(&b, (struct job_spec){.name = "a", .queue = "q", .gpus = 1, .limit_ms = 5 * MINUTE});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "b", .queue = "q", .gpus = 1});
     assert_int_equal(in_min(&b, eta_of(&b, "b").p50_wall_ms), 5);
     assert_int_equal(in_min(&b, eta_of(&b, "b").p90_wall_ms), 5);
@@ -105,8 +101,7 @@ static void counts_on_preemption_and_begin_times(void **state)
     (void)state;
     one_gpu(&b);
     add_job(&b, (struct job_spec){.name = "a", .queue = "q", .gpus = 1, .p50_ms = HOUR});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "b",
                                   .queue = "q",
                                   .gpus = 1,
@@ -124,8 +119,7 @@ static void says_so_when_it_cannot_tell(void **state)
     (void)state;
     one_gpu(&b);
     add_job(&b, (struct job_spec){.name = "a", .queue = "q", .gpus = 1, .p50_ms = HOUR});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "b", .queue = "q", .gpus = 1});
     add_job(&b, (struct job_spec){.name = "held", .queue = "q", .gpus = 1, .held = true});
     add_job(&b, (struct job_spec){.name = "huge", .queue = "q", .gpus = 9});
@@ -150,8 +144,7 @@ static void many_at_once_cost_no_more(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    bench_with_node(&b, 8);
     add_queue(&b, (struct queue_spec){.name = "q"});
     for (int i = 0; i < 100; i++) {
         char name[16];

@@ -5,8 +5,7 @@ static void starts_what_fits_in_order(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_job(&b, (struct job_spec){.name = "first", .queue = "q", .gpus = 2});
     add_job(&b, (struct job_spec){.name = "large", .queue = "q", .gpus = 3});
@@ -30,8 +29,7 @@ static void fits_best(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    bench_with_node(&b, 8);
     add_node(&b, (struct node_spec){.name = "n2", .gpus = 4});
     add_node(&b, (struct node_spec){.name = "n3", .gpus = 4});
     add_node(&b, (struct node_spec){.name = "n4"});
@@ -207,8 +205,7 @@ static void uses_numa_where_links_are_unknown(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     for (int i = 0; i < 4; i++)
         weir_edit_device(b.edit, device_at(&b, "n1", i))->numa = i % 2 == 0 ? 0 : 1;
     add_queue(&b, (struct queue_spec){.name = "q"});
@@ -223,8 +220,7 @@ static void gangs_start_whole_or_not(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     add_node(&b, (struct node_spec){.name = "n2", .gpus = 3});
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_job(&b, (struct job_spec){.name = "four", .queue = "q", .tasks = 4, .gpus = 2});
@@ -241,8 +237,7 @@ static void gangs_take_more_than_their_minimum_if_they_can(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 3});
+    bench_with_node(&b, 3);
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_job(&b, (struct job_spec){.name = "g", .queue = "q", .tasks = 5, .min = 2, .gpus = 1});
     tick(&b);
@@ -334,8 +329,7 @@ static void counts_where_others_bind(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     for (int i = 0; i < 4; i++)
         weir_edit_device(b.edit, device_at(&b, "n1", i))->binder = WEIR_BINDER_KUBELET;
     weir_edit_node(b.edit, node_at(&b, "n1"))->foreign.of[WEIR_RES_GPU] = 3000;
@@ -363,8 +357,7 @@ static void gives_instances_to_who_asks_for_them(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 1});
+    bench_with_node(&b, 1);
     add_queue(&b, (struct queue_spec){.name = "q"});
     must(weir_edit_resource(b.edit, WEIR_RESOURCE_MIG, WEIR_STR("mig/1g.10gb"), 1000, &profile));
     weir_edit_node(b.edit, node_at(&b, "n1"))->capacity.of[profile] = 1000;

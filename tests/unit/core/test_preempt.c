@@ -5,18 +5,15 @@ static void takes_the_place_of_lower_priority(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_job(&b, (struct job_spec){.name = "low", .queue = "q", .gpus = 1, .priority = 1});
     add_job(&b, (struct job_spec){.name = "fixed", .queue = "q", .gpus = 1, .fixed = true});
     add_job(&b, (struct job_spec){.name = "older", .queue = "q", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     b.now.mono_ms += 5000;
     add_job(&b, (struct job_spec){.name = "newer", .queue = "q", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "urgent", .queue = "q", .gpus = 2, .priority = 2});
     tick(&b);
     /* Two must go: of the lowest priority first. */
@@ -48,13 +45,11 @@ static void takes_no_more_than_it_needs(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_job(&b, (struct job_spec){.name = "small", .queue = "q", .gpus = 1});
     add_job(&b, (struct job_spec){.name = "large", .queue = "q", .gpus = 3});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     /* The small one is asked first, is not enough, and stays after all. */
     add_job(&b, (struct job_spec){.name = "urgent", .queue = "q", .gpus = 3, .priority = 1});
     tick(&b);
@@ -68,13 +63,11 @@ static void reclaims_what_is_over_the_guarantee(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    bench_with_node(&b, 8);
     add_queue(&b, (struct queue_spec){.name = "a", .guaranteed_gpus = 4});
     add_queue(&b, (struct queue_spec){.name = "b", .guaranteed_gpus = 4});
     add_job(&b, (struct job_spec){.name = "b", .queue = "b", .tasks = 8, .array = true, .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "a", .queue = "a", .tasks = 6, .array = true, .gpus = 1});
     settle(&b, 20);
     /* Four of six: what is guaranteed; b keeps its own four. */
@@ -88,14 +81,12 @@ static void never_takes_a_queue_below_its_guarantee(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8});
+    bench_with_node(&b, 8);
     add_queue(&b, (struct queue_spec){.name = "a", .guaranteed_gpus = 4});
     add_queue(&b, (struct queue_spec){.name = "b", .guaranteed_gpus = 4});
     add_job(&b, (struct job_spec){.name = "gang", .queue = "b", .tasks = 6, .gpus = 1});
     add_job(&b, (struct job_spec){.name = "fixed", .queue = "b", .gpus = 2, .fixed = true});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     /* The gang would leave whole, and b would be left with two. */
     add_job(&b, (struct job_spec){.name = "a", .queue = "a", .gpus = 1});
     tick(&b);
@@ -108,13 +99,11 @@ static void spares_what_a_queue_keeps_for_good(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 2});
+    bench_with_node(&b, 2);
     add_queue(&b, (struct queue_spec){.name = "a", .guaranteed_gpus = 2});
     add_queue(&b, (struct queue_spec){.name = "b", .fixed = true});
     add_job(&b, (struct job_spec){.name = "b", .queue = "b", .gpus = 2});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "a", .queue = "a", .gpus = 1});
     tick(&b);
     assert_int_equal(b.plan.n_actions, 0);
@@ -126,8 +115,7 @@ static void reclaims_up_to_where_the_paths_meet(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     add_queue(&b, (struct queue_spec){.name = "org", .guaranteed_gpus = 0});
     add_queue(&b, (struct queue_spec){.name = "a", .parent = "org", .guaranteed_gpus = 2});
     add_queue(&b, (struct queue_spec){.name = "b", .parent = "org"});
@@ -135,8 +123,7 @@ static void reclaims_up_to_where_the_paths_meet(void **state)
     add_job(&b, (struct job_spec){
                     .name = "other", .queue = "other", .tasks = 3, .array = true, .gpus = 1});
     add_job(&b, (struct job_spec){.name = "b", .queue = "b", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     /* org has no guarantee: a may take from b below org, not from other beside it. */
     add_job(&b, (struct job_spec){.name = "a", .queue = "a", .tasks = 2, .array = true, .gpus = 1});
     settle(&b, 20);
@@ -151,8 +138,7 @@ static void takes_gangs_whole_and_what_is_above_their_minimum_singly(void **stat
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     add_node(&b, (struct node_spec){.name = "n2", .gpus = 4});
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_job(&b, (struct job_spec){.name = "gang", .queue = "q", .tasks = 2, .gpus = 2});
@@ -177,14 +163,12 @@ static void preempts_under_a_limit(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 4});
+    bench_with_node(&b, 4);
     add_node(&b, (struct node_spec){.name = "n2", .gpus = 4});
     add_queue(&b, (struct queue_spec){.name = "q", .limit_gpus = 4});
     add_job(&b,
             (struct job_spec){.name = "low", .queue = "q", .tasks = 4, .array = true, .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "urgent", .queue = "q", .gpus = 2, .priority = 1});
     settle(&b, 10);
     assert_string_equal(states(&b, "urgent"), "R");
@@ -207,8 +191,7 @@ static void makes_room_for_a_gang_in_the_cheapest_rack(void **state)
             (struct job_spec){
                 .name = "dear", .queue = "q", .tasks = 2, .array = true, .gpus = 2, .priority = 3});
     add_job(&b, (struct job_spec){.name = "cheap", .queue = "q", .gpus = 2, .priority = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     assert_string_equal(node_of(&b, "cheap", 0), "n3");
     add_job(
         &b,
@@ -226,13 +209,11 @@ static void does_as_the_policy_says(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 1});
+    bench_with_node(&b, 1);
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_queue(&b, (struct queue_spec){.name = "a", .guaranteed_gpus = 1});
     add_job(&b, (struct job_spec){.name = "low", .queue = "q", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "urgent", .queue = "q", .gpus = 1, .priority = 1});
     add_job(&b, (struct job_spec){.name = "a", .queue = "a", .gpus = 1});
     b.policy.actions = WEIR_POLICY_PLACE;
@@ -255,14 +236,12 @@ static void room_goes_to_whom_it_was_made_for(void **state)
     struct bench b;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 2});
+    bench_with_node(&b, 2);
     add_queue(&b, (struct queue_spec){.name = "a"});
     add_queue(&b, (struct queue_spec){.name = "c", .priority = 9});
     add_job(&b,
             (struct job_spec){.name = "low", .queue = "a", .tasks = 2, .array = true, .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "high", .queue = "a", .gpus = 2, .priority = 1});
     tick(&b);
     assert_string_equal(states(&b, "low"), "XX");
@@ -285,13 +264,11 @@ static void room_is_nobodys_once_it_is_not_wanted(void **state)
     uint32_t row;
 
     (void)state;
-    bench_init(&b);
-    add_node(&b, (struct node_spec){.name = "n1", .gpus = 1});
+    bench_with_node(&b, 1);
     add_queue(&b, (struct queue_spec){.name = "a"});
     add_queue(&b, (struct queue_spec){.name = "c", .priority = 9});
     add_job(&b, (struct job_spec){.name = "low", .queue = "a", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     row = add_job(&b, (struct job_spec){.name = "urgent", .queue = "a", .gpus = 1, .priority = 1});
     tick(&b);
     assert_string_equal(states(&b, "low"), "X");
@@ -318,8 +295,7 @@ static void leaves_guaranteed_gpus_to_work_with_gpus(void **state)
     add_queue(&b, (struct queue_spec){.name = "q", .guaranteed_gpus = 2});
     add_job(&b, (struct job_spec){.name = "gpus", .queue = "q", .gpus = 2, .cpus = 2});
     add_job(&b, (struct job_spec){.name = "more", .queue = "q", .gpus = 2, .cpus = 2});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "some", .queue = "q", .cpus = 2, .priority = 5});
     settle(&b, 10);
     assert_string_equal(states(&b, "some"), "R"); /* in place of one of the two */
@@ -345,8 +321,7 @@ static void takes_what_is_beyond_the_guarantee_by_priority(void **state)
     add_queue(&b, (struct queue_spec){.name = "b", .guaranteed_gpus = 2});
     add_job(&b, (struct job_spec){.name = "high", .queue = "b", .gpus = 2, .priority = 1});
     add_job(&b, (struct job_spec){.name = "low", .queue = "b", .gpus = 2});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     assert_string_equal(node_of(&b, "high", 0), "n1");
     add_job(&b, (struct job_spec){.name = "a", .queue = "a", .gpus = 2, .label = "x"});
     tick(&b);
@@ -371,8 +346,7 @@ static void goes_round_in_no_circle(void **state)
     add_queue(&b, (struct queue_spec){.name = "b", .guaranteed_cpus = 1});
     add_job(&b, (struct job_spec){.name = "r", .queue = "a", .gpus = 1});
     add_job(&b, (struct job_spec){.name = "w", .queue = "b"});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, (struct job_spec){.name = "t", .queue = "a", .priority = 1});
     add_job(&b, (struct job_spec){.name = "v", .queue = "b", .gpus = 1, .priority = 1});
     settle(&b, 50);
@@ -393,12 +367,10 @@ static void asks_for_nobody_who_would_not_start(void **state)
     add_queue(&b, (struct queue_spec){.name = "a", .guaranteed_gpus = 1});
     add_queue(&b, (struct queue_spec){.name = "b"});
     add_job(&b, (struct job_spec){.name = "first", .queue = "b", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     b.now.mono_ms += 5000;
     add_job(&b, (struct job_spec){.name = "second", .queue = "b", .gpus = 1});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     b.now.mono_ms += 5000;
     add_job(&b, (struct job_spec){.name = "a", .queue = "a", .gpus = 1});
     add_job(&b, (struct job_spec){
@@ -428,16 +400,14 @@ static void makes_room_that_a_gang_will_find(void **state)
     add_queue(&b, (struct queue_spec){.name = "q"});
     add_job(&b, (struct job_spec){.name = "one", .queue = "q", .cpus = 2, .priority = 1});
     add_job(&b, (struct job_spec){.name = "two", .queue = "q", .cpus = 2});
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     add_job(&b, gang);
     tick(&b);
     assert_int_equal(b.plan.n_actions, 0);
     add_node(&b, (struct node_spec){.name = "n3", .cpus = 2, .gib = 32});
     add_job(&b, (struct job_spec){.name = "three", .queue = "q", .cpus = 2, .priority = 2});
     weir_edit_workload(b.edit, job_at(&b, "gang"))->held = 1;
-    tick(&b);
-    run_started(&b);
+    tick_and_run(&b);
     assert_string_equal(node_of(&b, "three", 0), "n3");
     weir_edit_workload(b.edit, job_at(&b, "gang"))->held = 0;
     tick(&b);

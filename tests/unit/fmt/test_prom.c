@@ -112,65 +112,68 @@ static void bad_names_are_bugs(void **state)
         assert_true(is_bug(which));
 }
 
+static const char samples[] = "# HELP h Help \\\\ with {braces}\n"
+                              "# TYPE h histogram\n"
+                              "h_bucket{le=\"0.5\"} 1\n"
+                              "h_bucket{le=\"+Inf\",} 2 1700000000123\n"
+                              "h_sum 1e3\n"
+                              "h_count 2\n"
+                              "h_other 3\n"
+                              "\n"
+                              "  \t\n"
+                              "# a comment\n"
+                              "#TYPES differ\n"
+                              "#\n"
+                              "# TYPE s summary\n"
+                              "s_bucket 1\n"
+                              "s_sum\t-.5\t-7 \n"
+                              " c { a = \"x\\\\y\\\"z\\n\" , b=\"\" } +Inf\n"
+                              "d{} NaN\n"
+                              "big 9223372036854775807\n"
+                              "# TYPE h_sum_sum counter\n"
+                              "h_sum_sum 1.\n";
+
+static const struct {
+    const char *name;
+    const char *family;
+    enum weir_prom_type type;
+    size_t n_labels;
+    double value;
+    uint32_t line;
+} wanted_samples[] = {
+    {"h_bucket", "h", WEIR_PROM_HISTOGRAM, 1, 1, 3},
+    {"h_bucket", "h", WEIR_PROM_HISTOGRAM, 1, 2, 4},
+    {"h_sum", "h", WEIR_PROM_HISTOGRAM, 0, 1000, 5},
+    {"h_count", "h", WEIR_PROM_HISTOGRAM, 0, 2, 6},
+    {"h_other", "h_other", WEIR_PROM_UNTYPED, 0, 3, 7},
+    {"s_bucket", "s_bucket", WEIR_PROM_UNTYPED, 0, 1, 14},
+    {"s_sum", "s", WEIR_PROM_SUMMARY, 0, -.5, 15},
+    {"c", "c", WEIR_PROM_UNTYPED, 2, (double)INFINITY, 16},
+    {"d", "d", WEIR_PROM_UNTYPED, 0, (double)NAN, 17},
+    {"big", "big", WEIR_PROM_UNTYPED, 0, 9223372036854775807.0, 18},
+    {"h_sum_sum", "h_sum_sum", WEIR_PROM_COUNTER, 0, 1, 20},
+};
+
 static void reads_samples(void **state)
 {
-    static const char text[] = "# HELP h Help \\\\ with {braces}\n"
-                               "# TYPE h histogram\n"
-                               "h_bucket{le=\"0.5\"} 1\n"
-                               "h_bucket{le=\"+Inf\",} 2 1700000000123\n"
-                               "h_sum 1e3\n"
-                               "h_count 2\n"
-                               "h_other 3\n"
-                               "\n"
-                               "  \t\n"
-                               "# a comment\n"
-                               "#TYPES differ\n"
-                               "#\n"
-                               "# TYPE s summary\n"
-                               "s_bucket 1\n"
-                               "s_sum\t-.5\t-7 \n"
-                               " c { a = \"x\\\\y\\\"z\\n\" , b=\"\" } +Inf\n"
-                               "d{} NaN\n"
-                               "big 9223372036854775807\n"
-                               "# TYPE h_sum_sum counter\n"
-                               "h_sum_sum 1.\n";
-    static const struct {
-        const char *name;
-        const char *family;
-        enum weir_prom_type type;
-        size_t n_labels;
-        double value;
-        uint32_t line;
-    } wanted[] = {
-        {"h_bucket", "h", WEIR_PROM_HISTOGRAM, 1, 1, 3},
-        {"h_bucket", "h", WEIR_PROM_HISTOGRAM, 1, 2, 4},
-        {"h_sum", "h", WEIR_PROM_HISTOGRAM, 0, 1000, 5},
-        {"h_count", "h", WEIR_PROM_HISTOGRAM, 0, 2, 6},
-        {"h_other", "h_other", WEIR_PROM_UNTYPED, 0, 3, 7},
-        {"s_bucket", "s_bucket", WEIR_PROM_UNTYPED, 0, 1, 14},
-        {"s_sum", "s", WEIR_PROM_SUMMARY, 0, -.5, 15},
-        {"c", "c", WEIR_PROM_UNTYPED, 2, (double)INFINITY, 16},
-        {"d", "d", WEIR_PROM_UNTYPED, 0, (double)NAN, 17},
-        {"big", "big", WEIR_PROM_UNTYPED, 0, 9223372036854775807.0, 18},
-        {"h_sum_sum", "h_sum_sum", WEIR_PROM_COUNTER, 0, 1, 20},
-    };
     struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_prom_reader reader;
     struct weir_prom_sample sample;
 
     (void)state;
-    weir_prom_reader_init(&reader, weir_str(text));
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+    weir_prom_reader_init(&reader, weir_str(samples));
+    for (size_t i = 0; i < sizeof(wanted_samples) / sizeof(wanted_samples[0]); i++) {
         struct weir_err err = WEIR_ERR_INIT;
 
         if (weir_prom_next(&reader, &arena, &sample, &err) != 1)
             fail_msg("sample %zu: %s", i, err.text);
-        assert_true(weir_str_eq_c(sample.name, wanted[i].name));
-        assert_true(weir_str_eq_c(sample.family, wanted[i].family));
-        assert_int_equal(sample.type, wanted[i].type);
-        assert_int_equal(sample.n_labels, wanted[i].n_labels);
-        assert_true(isnan(wanted[i].value) ? isnan(sample.value) : sample.value == wanted[i].value);
-        assert_int_equal(reader.line, wanted[i].line);
+        assert_true(weir_str_eq_c(sample.name, wanted_samples[i].name));
+        assert_true(weir_str_eq_c(sample.family, wanted_samples[i].family));
+        assert_int_equal(sample.type, wanted_samples[i].type);
+        assert_int_equal(sample.n_labels, wanted_samples[i].n_labels);
+        assert_true(isnan(wanted_samples[i].value) ? isnan(sample.value)
+                                                   : sample.value == wanted_samples[i].value);
+        assert_int_equal(reader.line, wanted_samples[i].line);
         assert_int_equal(sample.has_time, i == 1 || i == 6);
         if (i == 1)
             assert_int_equal(sample.wall_ms, 1700000000123);
@@ -190,72 +193,73 @@ static void reads_samples(void **state)
     weir_arena_finish(&arena);
 }
 
+static const struct {
+    const char *text;
+    const char *said;
+    uint32_t line;
+    uint32_t column;
+} faults[] = {
+    {"a 1", "the last line has no line end", 1, 4},
+    {"a 1\nb", "the last line has no line end", 2, 2},
+    {"1a 1\n", "a name is missing", 1, 1},
+    {"{a=\"b\"} 1\n", "a name is missing", 1, 1},
+    {"a-b 1\n", "a metric name is followed by neither a blank nor '{'", 1, 2},
+    {"a\n", "a metric name is followed by neither a blank nor '{'", 1, 2},
+    {"a \n", "a value is not a number", 1, 3},
+    {"a x\n", "a value is not a number", 1, 3},
+    {"a 1x\n", "a value is not a number", 1, 3},
+    {"a 0x10\n", "a value is not a number", 1, 3},
+    {"a 1e\n", "a value is not a number", 1, 3},
+    {"a .\n", "a value is not a number", 1, 3},
+    {"a +\n", "a value is not a number", 1, 3},
+    {"a 1_000\n", "a value is not a number", 1, 3},
+    {"a infinity\n", "a value is not a number", 1, 3},
+    {"a 1\r\n", "a value is not a number", 1, 3},
+    {"a 1e999\n", "a value is out of range", 1, 3},
+    {"a 1 x\n", "a value is followed by something other than milliseconds", 1, 5},
+    {"a 1 1.5\n", "a value is followed by something other than milliseconds", 1, 5},
+    {"a 1 2 3\n", "a value is followed by something other than milliseconds", 1, 5},
+    {"a{b} 1\n", "a label name is not followed by '='", 1, 4},
+    {"a{b=c} 1\n", "a label value does not begin with '\"'", 1, 5},
+    {"a{b=\"c} 1\n", "a label value is not closed by '\"'", 1, 6},
+    {"a{b=\"c\\\"} 1\n", "a label value is not closed by '\"'", 1, 6},
+    {"a{b=\"c\" 1\n", "a label is followed by neither ',' nor '}'", 1, 9},
+    {"a{b=\"c\"d=\"e\"} 1\n", "a label is followed by neither ',' nor '}'", 1, 8},
+    {"a{,} 1\n", "a name is missing", 1, 3},
+    {"a{b:c=\"d\"} 1\n", "a label name is not followed by '='", 1, 4},
+    {"a{b=\"\\x\"} 1\n", "a label value holds '\\' before neither '\\', '\"' nor 'n'", 1, 6},
+    {"a{b=\"\xff\"} 1\n", "a label value is not UTF-8", 1, 6},
+    {"a{b=\"c\",b=\"d\"} 1\n", "label 'b' is given twice", 1, 10},
+    {"a{b=\"c\"", "the last line has no line end", 1, 8},
+    {"# TYPE a gauges\n", "TYPE is not counter, gauge, histogram, summary or untyped", 1, 10},
+    {"# TYPE a gauge x\n", "TYPE is not counter, gauge, histogram, summary or untyped", 1, 10},
+    {"# TYPE a\n", "TYPE is not counter, gauge, histogram, summary or untyped", 1, 9},
+    {"# TYPE\n", "a name is missing", 1, 7},
+    {"# HELP a-b c\n", "a metric name holds a character that is not allowed", 1, 9},
+    {"# HELP a \xff\n", "HELP of 'a' is not UTF-8", 1, 10},
+    {"# HELP a x\n# HELP a x\n", "HELP of 'a' is given twice", 2, 10},
+    {"# TYPE a gauge\n# TYPE a gauge\n", "TYPE of 'a' is given twice", 2, 15},
+    {"a 1\n# TYPE a gauge\n", "TYPE of 'a' stands behind its samples", 2, 15},
+};
+
 static void refuses_faults_with_their_place(void **state)
 {
-    static const struct {
-        const char *text;
-        const char *said;
-        uint32_t line;
-        uint32_t column;
-    } cases[] = {
-        {"a 1", "the last line has no line end", 1, 4},
-        {"a 1\nb", "the last line has no line end", 2, 2},
-        {"1a 1\n", "a name is missing", 1, 1},
-        {"{a=\"b\"} 1\n", "a name is missing", 1, 1},
-        {"a-b 1\n", "a metric name is followed by neither a blank nor '{'", 1, 2},
-        {"a\n", "a metric name is followed by neither a blank nor '{'", 1, 2},
-        {"a \n", "a value is not a number", 1, 3},
-        {"a x\n", "a value is not a number", 1, 3},
-        {"a 1x\n", "a value is not a number", 1, 3},
-        {"a 0x10\n", "a value is not a number", 1, 3},
-        {"a 1e\n", "a value is not a number", 1, 3},
-        {"a .\n", "a value is not a number", 1, 3},
-        {"a +\n", "a value is not a number", 1, 3},
-        {"a 1_000\n", "a value is not a number", 1, 3},
-        {"a infinity\n", "a value is not a number", 1, 3},
-        {"a 1\r\n", "a value is not a number", 1, 3},
-        {"a 1e999\n", "a value is out of range", 1, 3},
-        {"a 1 x\n", "a value is followed by something other than milliseconds", 1, 5},
-        {"a 1 1.5\n", "a value is followed by something other than milliseconds", 1, 5},
-        {"a 1 2 3\n", "a value is followed by something other than milliseconds", 1, 5},
-        {"a{b} 1\n", "a label name is not followed by '='", 1, 4},
-        {"a{b=c} 1\n", "a label value does not begin with '\"'", 1, 5},
-        {"a{b=\"c} 1\n", "a label value is not closed by '\"'", 1, 6},
-        {"a{b=\"c\\\"} 1\n", "a label value is not closed by '\"'", 1, 6},
-        {"a{b=\"c\" 1\n", "a label is followed by neither ',' nor '}'", 1, 9},
-        {"a{b=\"c\"d=\"e\"} 1\n", "a label is followed by neither ',' nor '}'", 1, 8},
-        {"a{,} 1\n", "a name is missing", 1, 3},
-        {"a{b:c=\"d\"} 1\n", "a label name is not followed by '='", 1, 4},
-        {"a{b=\"\\x\"} 1\n", "a label value holds '\\' before neither '\\', '\"' nor 'n'", 1, 6},
-        {"a{b=\"\xff\"} 1\n", "a label value is not UTF-8", 1, 6},
-        {"a{b=\"c\",b=\"d\"} 1\n", "label 'b' is given twice", 1, 10},
-        {"a{b=\"c\"", "the last line has no line end", 1, 8},
-        {"# TYPE a gauges\n", "TYPE is not counter, gauge, histogram, summary or untyped", 1, 10},
-        {"# TYPE a gauge x\n", "TYPE is not counter, gauge, histogram, summary or untyped", 1, 10},
-        {"# TYPE a\n", "TYPE is not counter, gauge, histogram, summary or untyped", 1, 9},
-        {"# TYPE\n", "a name is missing", 1, 7},
-        {"# HELP a-b c\n", "a metric name holds a character that is not allowed", 1, 9},
-        {"# HELP a \xff\n", "HELP of 'a' is not UTF-8", 1, 10},
-        {"# HELP a x\n# HELP a x\n", "HELP of 'a' is given twice", 2, 10},
-        {"# TYPE a gauge\n# TYPE a gauge\n", "TYPE of 'a' is given twice", 2, 15},
-        {"a 1\n# TYPE a gauge\n", "TYPE of 'a' stands behind its samples", 2, 15},
-    };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         struct weir_arena arena = WEIR_ARENA_INIT;
         struct weir_prom_reader reader;
         struct weir_prom_sample sample;
         struct weir_err err = WEIR_ERR_INIT;
         int code;
 
-        weir_prom_reader_init(&reader, weir_str(cases[i].text));
+        weir_prom_reader_init(&reader, weir_str(faults[i].text));
         while ((code = weir_prom_next(&reader, &arena, &sample, &err)) > 0)
             ;
         assert_int_equal(code, WEIR_E_INVALID);
-        if (strcmp(err.text, cases[i].said) != 0 || err.line != cases[i].line ||
-            err.column != cases[i].column)
-            fail_msg("'%s': %u:%u %s", cases[i].text, err.line, err.column, err.text);
+        if (strcmp(err.text, faults[i].said) != 0 || err.line != faults[i].line ||
+            err.column != faults[i].column)
+            fail_msg("'%s': %u:%u %s", faults[i].text, err.line, err.column, err.text);
         weir_prom_reader_finish(&reader);
         weir_arena_finish(&arena);
     }

@@ -1,40 +1,6 @@
-#include "fmt/yaml.h"
-
-#include "base/arena.h"
-#include "base/err.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "yaml_fixture.h"
 
 enum { MAX_BYTES = 1 << 20 };
-
-struct fixture {
-    struct weir_arena arena;
-    struct weir_err err;
-};
-
-static int set_up(void **state)
-{
-    static struct fixture fixture;
-
-    weir_arena_init(&fixture.arena, 0);
-    memset(&fixture.err, 0, sizeof(fixture.err));
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    weir_arena_finish(&f->arena);
-    return 0;
-}
 
 static const struct weir_tree *read_ok(struct fixture *f, const char *text)
 {
@@ -405,23 +371,21 @@ static void refuses_what_is_no_yaml(void **state)
         assert_refused(*state, &table[i]);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(reads_a_manifest_with_places),
-        TEST(counts_lines_as_editors_do),
-        TEST(reads_streams),
-        TEST(one_document_means_one),
-        TEST(json_is_yaml),
-        TEST(aliases_are_copies),
-        TEST(merge_keys_merge),
-        TEST(keys_become_text),
-        TEST(tags_are_honoured),
-        TEST(normalised_numbers_can_be_asked_for),
-        TEST(refuses_what_it_cannot_mean),
-        TEST(refuses_what_is_no_yaml),
+        YAML_TEST(reads_a_manifest_with_places),
+        YAML_TEST(counts_lines_as_editors_do),
+        YAML_TEST(reads_streams),
+        YAML_TEST(one_document_means_one),
+        YAML_TEST(json_is_yaml),
+        YAML_TEST(aliases_are_copies),
+        YAML_TEST(merge_keys_merge),
+        YAML_TEST(keys_become_text),
+        YAML_TEST(tags_are_honoured),
+        YAML_TEST(normalised_numbers_can_be_asked_for),
+        YAML_TEST(refuses_what_it_cannot_mean),
+        YAML_TEST(refuses_what_is_no_yaml),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,41 +1,8 @@
-#include "fmt/yaml.h"
+#include "yaml_fixture.h"
 
-#include "base/arena.h"
 #include "base/buf.h"
-#include "base/err.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 enum { MAX_BYTES = 1 << 20 };
-
-struct fixture {
-    struct weir_arena arena;
-    struct weir_err err;
-};
-
-static int set_up(void **state)
-{
-    static struct fixture fixture;
-
-    weir_arena_init(&fixture.arena, 0);
-    memset(&fixture.err, 0, sizeof(fixture.err));
-    *state = &fixture;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct fixture *f = *state;
-
-    weir_arena_finish(&f->arena);
-    return 0;
-}
 
 static void keeps_to_the_maximum_of_bytes(void **state)
 {
@@ -268,20 +235,18 @@ static void many_tag_directives_are_refused(void **state)
     weir_buf_finish(&buf);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(keeps_to_the_maximum_of_bytes),
-        TEST(nests_so_deep_and_no_deeper),
-        TEST(aliases_do_not_nest_deeper),
-        TEST(an_alias_bomb_is_refused),
-        TEST(the_alias_budget_is_one_for_all_documents),
-        TEST(a_huge_scalar_is_bounded),
-        TEST(many_keys_are_told_apart),
-        TEST(a_key_given_twice_is_found_at_every_size),
-        TEST(many_tag_directives_are_refused),
+        YAML_TEST(keeps_to_the_maximum_of_bytes),
+        YAML_TEST(nests_so_deep_and_no_deeper),
+        YAML_TEST(aliases_do_not_nest_deeper),
+        YAML_TEST(an_alias_bomb_is_refused),
+        YAML_TEST(the_alias_budget_is_one_for_all_documents),
+        YAML_TEST(a_huge_scalar_is_bounded),
+        YAML_TEST(many_keys_are_told_apart),
+        YAML_TEST(a_key_given_twice_is_found_at_every_size),
+        YAML_TEST(many_tag_directives_are_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

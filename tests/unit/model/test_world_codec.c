@@ -411,8 +411,7 @@ static void there_is_one_way_to_write_a_thing(void **state)
     uint32_t index;
 
     (void)state;
-    assert_int_equal(
-        weir_edit_resource(edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/x"), 1000, &index), 0);
+    assert_int_equal(weir_edit_gpu_class(edit, WEIR_STR("x"), &index), 0);
     base = weir_edit_seal(edit);
     assert_int_equal(base->tables[WEIR_TABLE_RESOURCES].n_rows, 4);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -316,6 +316,55 @@ static void refuses_a_key_in_use(void **state)
     weir_edit_destroy(edit);
 }
 
+/* A node, a device and a queue of one name are three things. */
+static void finds_by_name(void **state)
+{
+    static const uint8_t boot_id[16];
+    struct weir_edit *edit = weir_edit_create(boot_id);
+    struct weir_str name = WEIR_STR("a");
+    struct weir_key keys[] = {weir_key_of_node(name), weir_key_of_device(name),
+                              weir_key_of_queue(name)};
+    struct weir_node node = {.phase = WEIR_NODE_READY};
+    struct weir_queue queue = {.parent = WEIR_NONE};
+    uint32_t index;
+
+    (void)state;
+    assert_false(weir_key_eq(&keys[0], &keys[1]));
+    assert_false(weir_key_eq(&keys[0], &keys[2]));
+    assert_false(weir_key_eq(&keys[1], &keys[2]));
+    assert_int_equal(weir_edit_add_node(edit, &keys[0], &node, &index), 0);
+    assert_int_equal(weir_edit_find_node(edit, name), index);
+    assert_int_equal(weir_edit_find_device(edit, name), WEIR_NONE);
+    assert_int_equal(weir_edit_find_queue(edit, name), WEIR_NONE);
+    assert_int_equal(weir_edit_add_queue(edit, &keys[2], &queue, &index), 0);
+    assert_int_equal(weir_edit_find_queue(edit, name), index);
+    assert_int_equal(weir_edit_find_node(edit, WEIR_STR("b")), WEIR_NONE);
+    weir_edit_destroy(edit);
+}
+
+static void names_classes_of_gpus(void **state)
+{
+    static const uint8_t boot_id[16];
+    struct weir_edit *edit = weir_edit_create(boot_id);
+    char text[200];
+    uint32_t a;
+    uint32_t b;
+
+    (void)state;
+    assert_int_equal(weir_edit_gpu_class(edit, WEIR_STR("h100-sxm"), &a), 0);
+    assert_true(weir_str_eq_c(weir_world_gpu_class_name(weir_edit_view(edit), a), "h100-sxm"));
+    assert_true(
+        weir_str_eq_c(weir_world_gpu_class_name(weir_edit_view(edit), WEIR_RES_GPU), "gpu"));
+    assert_int_equal(
+        weir_edit_resource(edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/h100-sxm"), 1000, &b), 0);
+    assert_int_equal(a, b);
+    memset(text, 'x', sizeof(text));
+    assert_int_equal(weir_edit_gpu_class(edit, weir_str_n(text, 128), &a), 0);
+    assert_int_equal(weir_edit_gpu_class(edit, weir_str_n(text, 129), &b), 0);
+    assert_int_equal(a, b);
+    weir_edit_destroy(edit);
+}
+
 static void interns(void **state)
 {
     static const uint8_t boot_id[16];
@@ -521,6 +570,8 @@ int main(void)
         cmocka_unit_test(a_fork_without_changes_seals),
         cmocka_unit_test(rows_of_a_chunk_may_move_while_they_are_unlinked),
         cmocka_unit_test(refuses_a_key_in_use),
+        cmocka_unit_test(finds_by_name),
+        cmocka_unit_test(names_classes_of_gpus),
         cmocka_unit_test(interns),
         cmocka_unit_test(a_refused_start_changes_nothing),
         cmocka_unit_test(sums_do_not_overflow),

@@ -90,7 +90,7 @@ static inline void make_interned(struct fixture *f)
     must(weir_edit_span(f->edit, taint, 3, &f->taints));
     must(weir_edit_span(f->edit, hours, 4, &f->hours));
     must(weir_edit_span(f->edit, statuses, 2, &f->statuses));
-    must(weir_edit_resource(f->edit, WEIR_RESOURCE_GPU_CLASS, WEIR_STR("gpu/h100"), 1000, &index));
+    must(weir_edit_gpu_class(f->edit, WEIR_STR("h100"), &index));
     assert_int_equal(index, CLASS_H100);
     must(weir_edit_resource(f->edit, WEIR_RESOURCE_MIG, WEIR_STR("mig/1g.10gb"), 1000, &index));
     assert_int_equal(index, PROFILE_1G);

@@ -327,18 +327,23 @@ int nvmlSystemGetNVMLVersion(char *version, unsigned length)
     return system_text(version, length, offsetof(struct weir_sim_header, nvml_version));
 }
 
-int nvmlSystemGetCudaDriverVersion(int *version)
+static int system_number(void *out, size_t offset)
 {
     int result;
 
-    if (version == NULL)
+    if (out == NULL)
         return WEIR_NVML_INVALID_ARGUMENT;
     pthread_rwlock_rdlock(&lock);
     result = ready_locked();
     if (result == WEIR_NVML_SUCCESS)
-        *version = (int)header->cuda_version;
+        memcpy(out, (const char *)header + offset, sizeof(uint32_t));
     pthread_rwlock_unlock(&lock);
     return result;
+}
+
+int nvmlSystemGetCudaDriverVersion(int *version)
+{
+    return system_number(version, offsetof(struct weir_sim_header, cuda_version));
 }
 
 int nvmlSystemGetCudaDriverVersion_v2(int *version)
@@ -380,16 +385,7 @@ int nvmlUnitGetCount(unsigned *count)
 
 int nvmlDeviceGetCount_v2(unsigned *count)
 {
-    int result;
-
-    if (count == NULL)
-        return WEIR_NVML_INVALID_ARGUMENT;
-    pthread_rwlock_rdlock(&lock);
-    result = ready_locked();
-    if (result == WEIR_NVML_SUCCESS)
-        *count = header->n_devices;
-    pthread_rwlock_unlock(&lock);
-    return result;
+    return system_number(count, offsetof(struct weir_sim_header, n_devices));
 }
 
 int nvmlDeviceGetCount(unsigned *count)

@@ -1,7 +1,8 @@
-/* A client that reads a stream of the API as it comes. After support.h and api_fixture.h. */
+/* A client that reads a stream of the API as it comes. */
 #ifndef WEIR_TESTS_UNIT_EDGE_API_STREAM_CLIENT_H
 #define WEIR_TESTS_UNIT_EDGE_API_STREAM_CLIENT_H
 
+#include "api_test.h"
 #include "base/clock.h"
 
 struct client {
@@ -14,8 +15,7 @@ struct client {
     bool has_ended; /* in order */
 };
 
-static inline void open_client(struct api_fixture *f, struct client *c, const char *target,
-                               const char *headers)
+static inline void open_client(struct client *c, const char *target, const char *headers)
 {
     char request[512];
 
@@ -25,9 +25,9 @@ static inline void open_client(struct api_fixture *f, struct client *c, const ch
     weir_http1_parser_init(&c->parser, WEIR_HTTP1_RESPONSE);
     weir_http1_parser_begin(&c->parser, &c->arena);
     weir_http1_parser_set_body_max(&c->parser, 1 << 28);
-    c->fd = api_dial(f);
+    c->fd = api_dial(&f);
     snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: a\r\n%s\r\n", target, headers);
-    api_say(f, c->fd, request, strlen(request));
+    api_say(&f, c->fd, request, strlen(request));
 }
 
 static inline void close_client(struct client *c)
@@ -40,7 +40,7 @@ static inline void close_client(struct client *c)
 }
 
 /* Takes in what comes within some milliseconds, or until the stream has ended. */
-static inline void read_client(struct api_fixture *f, struct client *c, int ms)
+static inline void read_client(struct client *c, int ms)
 {
     int64_t until = weir_clock_mono_ms() + ms;
 
@@ -49,7 +49,7 @@ static inline void read_client(struct api_fixture *f, struct client *c, int ms)
         enum weir_http1_event event;
 
         weir_buf_reset(&c->heard);
-        api_hear_for(f, c->fd, &c->heard, 1);
+        api_hear_for(&f, c->fd, &c->heard, 1);
         input = weir_buf_view(&c->heard);
         while (!c->has_ended &&
                (event = weir_http1_next(&c->parser, &input, NULL)) != WEIR_HTTP1_EVENT_MORE) {
@@ -62,12 +62,12 @@ static inline void read_client(struct api_fixture *f, struct client *c, int ms)
     } while (!c->has_ended && weir_clock_mono_ms() < until);
 }
 
-static inline void await_body(struct api_fixture *f, struct client *c, const char *text)
+static inline void await_body(struct client *c, const char *text)
 {
     int64_t until = weir_clock_mono_ms() + 10000;
 
     while (weir_str_find(weir_buf_view(&c->body), weir_str(text)) < 0) {
-        read_client(f, c, 2);
+        read_client(c, 2);
         if (weir_clock_mono_ms() > until || c->has_ended)
             break;
     }
@@ -75,9 +75,9 @@ static inline void await_body(struct api_fixture *f, struct client *c, const cha
         fail_msg("'%s' did not come; came: %s", text, weir_buf_cstr(&c->body));
 }
 
-static inline void await_end(struct api_fixture *f, struct client *c)
+static inline void await_end(struct client *c)
 {
-    read_client(f, c, 10000);
+    read_client(c, 10000);
     assert_true(c->has_ended);
 }
 

@@ -1,26 +1,8 @@
 /* Attach: frames, attempts, members, going on, slow readers. */
-#include "../../support.h"
-
-#include "api_fixture.h"
+#include "api_test.h"
 #include "edge/api/attach.h"
 #include "fmt/json.h"
 #include "stream_client.h"
-
-static struct api_fixture f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    api_fixture_init(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    api_fixture_finish(&f);
-    return 0;
-}
 
 /* ---- frames ---- */
 
@@ -90,21 +72,21 @@ static void test_attach(void **state)
     (void)state;
     number = api_add(&f, "train", "default", 1, false);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/train/attach", "");
-    read_client(&f, &c, 30);
+    open_client(&c, "/v1/workloads/train/attach", "");
+    read_client(&c, 30);
     assert_string_equal(transcript(&c), "3 queued\n");
     api_start(&f, number, 0, 0);
     api_tick(&f);
     api_run(&f, number, 0);
     api_write(&f, number, 0, 1, WEIR_STDOUT, "hello\n");
     api_tick(&f);
-    await_body(&f, &c, "hello");
+    await_body(&c, "hello");
     api_write(&f, number, 0, 1, WEIR_STDERR, "oh\n"); /* nobody says so: it is polled */
-    await_body(&f, &c, "oh");
+    await_body(&c, "oh");
     api_write(&f, number, 0, 1, WEIR_STDOUT, "bye\n");
     api_end(&f, number, 0, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_tick(&f);
-    await_end(&f, &c);
+    await_end(&c);
     assert_string_equal(transcript(&c), "3 queued\n3 starting\n5:0 {\"attempt\":1}\n3 running\n"
                                         "1:0 hello\n\n2:0 oh\n\n1:0 bye\n\n4 succeeded\n");
     close_client(&c);
@@ -124,8 +106,8 @@ static void test_attach_ended(void **state)
     api_tick(&f);
     api_retire(&f, number);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach", "");
-    await_end(&f, &c);
+    open_client(&c, "/v1/workloads/1/attach", "");
+    await_end(&c);
     assert_string_equal(transcript(&c), "5:0 {\"attempt\":1}\n1:0 all of it\n4 failed\n");
     close_client(&c);
 }
@@ -138,12 +120,12 @@ static void test_attach_never_started(void **state)
     (void)state;
     number = api_add(&f, "train", "default", 2, false);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach", "");
+    open_client(&c, "/v1/workloads/1/attach", "");
     api_end(&f, number, 0, WEIR_TASK_CANCELLED, WEIR_CAUSE_CANCELLED, 0);
     api_end(&f, number, 1, WEIR_TASK_CANCELLED, WEIR_CAUSE_CANCELLED, 0);
-    read_client(&f, &c, 20);
+    read_client(&c, 20);
     api_tick(&f);
-    await_end(&f, &c);
+    await_end(&c);
     assert_non_null(strstr(transcript(&c), "4 cancelled\n"));
     close_client(&c);
 }
@@ -159,15 +141,15 @@ static void test_attach_retry(void **state)
     api_start(&f, number, 0, 0);
     api_run(&f, number, 0);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach", "");
-    read_client(&f, &c, 20);
+    open_client(&c, "/v1/workloads/1/attach", "");
+    read_client(&c, 20);
     api_write(&f, number, 0, 1, WEIR_STDOUT, "one");
     api_end(&f, number, 0, WEIR_TASK_QUEUED, WEIR_CAUSE_RETRIED, 1);
     api_start(&f, number, 0, 0);
     api_write(&f, number, 0, 2, WEIR_STDOUT, "two");
     api_end(&f, number, 0, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_tick(&f);
-    await_end(&f, &c);
+    await_end(&c);
     assert_string_equal(transcript(&c), "3 running\n5:0 {\"attempt\":1}\n1:0 one\n"
                                         "5:0 {\"attempt\":2}\n1:0 two\n4 succeeded\n");
     close_client(&c);
@@ -185,24 +167,24 @@ static void test_attach_members(void **state)
     api_write(&f, number, 0, 1, WEIR_STDOUT, "zero");
     api_write(&f, number, 2, 1, WEIR_STDERR, "two");
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach", "");
-    await_body(&f, &c, "two");
+    open_client(&c, "/v1/workloads/1/attach", "");
+    await_body(&c, "two");
     api_end(&f, number, 0, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_end(&f, number, 2, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_start(&f, number, 1, 0);
     api_write(&f, number, 1, 1, WEIR_STDOUT, "one");
     api_tick(&f);
-    await_body(&f, &c, "one");
+    await_body(&c, "one");
     api_end(&f, number, 1, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_tick(&f);
-    await_end(&f, &c);
+    await_end(&c);
     assert_non_null(strstr(transcript(&c), "5:0 {\"attempt\":1}\n"));
     assert_non_null(strstr(transcript(&c), "1:0 zero\n"));
     assert_non_null(strstr(transcript(&c), "2:2 two\n"));
     assert_non_null(strstr(transcript(&c), "1:1 one\n4 succeeded\n"));
     close_client(&c);
-    open_client(&f, &c, "/v1/workloads/1/attach?member=1", "");
-    await_end(&f, &c);
+    open_client(&c, "/v1/workloads/1/attach?member=1", "");
+    await_end(&c);
     assert_string_equal(transcript(&c), "5:1 {\"attempt\":1}\n1:1 one\n4 succeeded\n");
     close_client(&c);
 }
@@ -236,8 +218,8 @@ static void test_attach_resumes(void **state)
                      is_known ? "" : "5:0 {\"attempt\":1}\n", n < strlen(out) ? "1:0 " : "",
                      out + n, n < strlen(out) ? "\n" : "", n_err < strlen(err) ? "2:0 " : "",
                      err + n_err, n_err < strlen(err) ? "\n" : "");
-            open_client(&f, &c, target, "");
-            await_end(&f, &c);
+            open_client(&c, target, "");
+            await_end(&c);
             assert_string_equal(transcript(&c), expected);
             close_client(&c);
         }
@@ -259,14 +241,14 @@ static void test_attach_resumes_attempt(void **state)
                 WEIR_CAUSE_EXITED, 0);
     }
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach?attempt=1&stdout=3", "");
-    await_end(&f, &c);
+    open_client(&c, "/v1/workloads/1/attach?attempt=1&stdout=3", "");
+    await_end(&c);
     assert_string_equal(transcript(&c),
                         "1:0 st\n5:0 {\"attempt\":2}\n1:0 later\n5:0 {\"attempt\":3}\n1:0 later\n"
                         "4 succeeded\n");
     close_client(&c);
-    open_client(&f, &c, "/v1/workloads/1/attach?attempt=9&stdout=3", "");
-    await_end(&f, &c);
+    open_client(&c, "/v1/workloads/1/attach?attempt=9&stdout=3", "");
+    await_end(&c);
     assert_string_equal(transcript(&c), "5:0 {\"attempt\":3}\n1:0 later\n4 succeeded\n");
     close_client(&c);
 }
@@ -284,8 +266,8 @@ static void test_attach_resumes_members(void **state)
         api_end(&f, number, m, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     }
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach?stdout=2,1&attempt=1,1", "");
-    await_end(&f, &c);
+    open_client(&c, "/v1/workloads/1/attach?stdout=2,1&attempt=1,1", "");
+    await_end(&c);
     assert_non_null(strstr(transcript(&c), "1:0 ro\n"));
     assert_non_null(strstr(transcript(&c), "1:1 ne\n"));
     assert_null(strstr(transcript(&c), "attempt"));
@@ -339,8 +321,8 @@ static void test_attach_gap(void **state)
     api_rotate(&f, number, 0, 1, WEIR_STDOUT, 4);
     api_end(&f, number, 0, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach?stdout=2", "");
-    await_end(&f, &c);
+    open_client(&c, "/v1/workloads/1/attach?stdout=2", "");
+    await_end(&c);
     assert_string_equal(transcript(&c),
                         "7:0 {\"stream\":\"stdout\",\"from\":2,\"to\":4}\n1:0 456789\n"
                         "4 succeeded\n");
@@ -367,13 +349,13 @@ static void test_attach_slow_reader(void **state)
         api_write(&f, number, 0, 1, WEIR_STDOUT, line);
     api_end(&f, number, 0, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach", "");
+    open_client(&c, "/v1/workloads/1/attach", "");
     for (int i = 0; i < 300; i++) { /* the peer does not read */
         api_turn(&f);
         usleep(200);
     }
     assert_true(f.n_reads < 100); /* of 306 pieces of 64 KiB */
-    await_end(&f, &c);
+    await_end(&c);
     while (next_frame(&c, &at, &frame))
         if (frame.kind == WEIR_FRAME_STDOUT)
             n += frame.data.len;
@@ -394,8 +376,8 @@ static void test_attach_and_leave(void **state)
     api_start(&f, number, 0, 0);
     api_run(&f, number, 0);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/attach", "");
-    read_client(&f, &c, 100);
+    open_client(&c, "/v1/workloads/1/attach", "");
+    read_client(&c, 100);
     assert_true(f.n_reads > 2);
     close_client(&c);
     for (int i = 0; i < 50; i++)
@@ -409,7 +391,7 @@ static void test_attach_and_leave(void **state)
     assert_int_equal(uv_backend_timeout(&f.loop), -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, api_set_up, api_tear_down)
 
 int main(void)
 {

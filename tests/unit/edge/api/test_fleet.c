@@ -1,45 +1,8 @@
 /* Queues, GPUs, nodes, apply, metrics, snapshot, and what the server says of itself. */
-#include "../../support.h"
-
-#include "api_fixture.h"
+#include "api_test.h"
 #include "edge/api/impl.h"
 #include "fmt/prom.h"
 #include "fmt/schema.h"
-
-#include <fcntl.h>
-
-static struct api_fixture f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    api_fixture_init(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    api_fixture_finish(&f);
-    return 0;
-}
-
-static void get(const char *target, int status, struct api_answer *ret_answer)
-{
-    api_ask(&f, "GET", target, NULL, NULL, ret_answer);
-    if (ret_answer->status != status)
-        fail_msg("%s: %d: %s", target, ret_answer->status, weir_buf_cstr(&ret_answer->body));
-}
-
-static void assert_get(const char *target, const char *path, const char *expected)
-{
-    struct api_answer answer;
-
-    get(target, 200, &answer);
-    if (strcmp(api_text(&answer, path), expected) != 0)
-        fail_msg("%s: %s is '%s', not '%s'", target, path, api_text(&answer, path), expected);
-    api_answer_finish(&answer);
-}
 
 static void post(const char *method, const char *target, int status, const char *asked)
 {
@@ -456,7 +419,7 @@ static void test_openapi_schemas(void **state)
     weir_arena_finish(&arena);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, api_set_up, api_tear_down)
 
 int main(void)
 {

@@ -1,24 +1,13 @@
 /* Who is let in, and what is refused before a route is asked. */
-#include "../../support.h"
-
-#include "api_fixture.h"
+#include "api_test.h"
 #include "edge/api/impl.h"
 
 #include <sys/stat.h>
-
-static struct api_fixture f;
 
 static int set_up(void **state)
 {
     (void)state;
     api_fixture_init(&f, "gpus.example");
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    api_fixture_finish(&f);
     return 0;
 }
 
@@ -419,7 +408,7 @@ static void test_service_errors(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, api_tear_down)
 
 int main(void)
 {

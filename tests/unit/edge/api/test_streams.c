@@ -1,25 +1,7 @@
 /* Logs and events, and what holds for all answers that go on. */
-#include "../../support.h"
-
-#include "api_fixture.h"
+#include "api_test.h"
 #include "fmt/sse.h"
 #include "stream_client.h"
-
-static struct api_fixture f;
-
-static int set_up(void **state)
-{
-    (void)state;
-    api_fixture_init(&f, NULL);
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    (void)state;
-    api_fixture_finish(&f);
-    return 0;
-}
 
 static void test_head_of_streams(void **state)
 {
@@ -99,26 +81,26 @@ static void test_logs_follow(void **state)
     (void)state;
     number = api_add(&f, "train", "default", 1, false);
     api_tick(&f);
-    open_client(&f, &c, "/v1/workloads/1/logs?follow=true", "");
-    read_client(&f, &c, 20);
+    open_client(&c, "/v1/workloads/1/logs?follow=true", "");
+    read_client(&c, 20);
     assert_true(c.has_head);
     api_start(&f, number, 0, 0);
     api_run(&f, number, 0);
     api_tick(&f);
     api_write(&f, number, 0, 1, WEIR_STDOUT, "one,");
-    await_body(&f, &c, "one,");
-    open_client(&f, &one, "/v1/workloads/1/logs?follow=true&attempt=1", "");
-    await_body(&f, &one, "one,");
+    await_body(&c, "one,");
+    open_client(&one, "/v1/workloads/1/logs?follow=true&attempt=1", "");
+    await_body(&one, "one,");
     api_end(&f, number, 0, WEIR_TASK_QUEUED, WEIR_CAUSE_RETRIED, 1);
     api_tick(&f);
-    await_end(&f, &one);
+    await_end(&one);
     api_start(&f, number, 0, 0);
     api_write(&f, number, 0, 2, WEIR_STDOUT, "two");
     api_tick(&f);
-    await_body(&f, &c, "one,two");
+    await_body(&c, "one,two");
     api_end(&f, number, 0, WEIR_TASK_SUCCEEDED, WEIR_CAUSE_EXITED, 0);
     api_tick(&f);
-    await_end(&f, &c);
+    await_end(&c);
     assert_string_equal(weir_buf_cstr(&c.body), "one,two");
     close_client(&c);
     close_client(&one);
@@ -176,29 +158,29 @@ static void test_event_stream(void **state)
     api_event(&f, "old", "a");
     api_event(&f, "old", "a");
     api_tick(&f);
-    open_client(&f, &c, "/v1/events", SSE);
-    await_body(&f, &c, "id: 2\n\n"); /* where it begins, with no event */
+    open_client(&c, "/v1/events", SSE);
+    await_body(&c, "id: 2\n\n"); /* where it begins, with no event */
     assert_string_equal(events_of(&c), "");
     api_event(&f, "new", "b");
-    read_client(&f, &c, 30);
+    read_client(&c, 30);
     assert_string_equal(events_of(&c), "");
     api_tick(&f);
-    await_body(&f, &c, "event: new");
+    await_body(&c, "event: new");
     assert_string_equal(events_of(&c), "3 new,");
     assert_non_null(strstr(weir_buf_cstr(&c.body), "\"subject\":\"b\""));
     close_client(&c);
     api_event(&f, "missed", "c");
     api_tick(&f);
-    open_client(&f, &c, "/v1/events?after=1", SSE "Last-Event-ID: 3\r\n");
-    await_body(&f, &c, "missed");
+    open_client(&c, "/v1/events?after=1", SSE "Last-Event-ID: 3\r\n");
+    await_body(&c, "missed");
     assert_string_equal(events_of(&c), "4 missed,");
     close_client(&c);
-    open_client(&f, &c, "/v1/events?after=0", SSE);
-    await_body(&f, &c, "missed");
+    open_client(&c, "/v1/events?after=0", SSE);
+    await_body(&c, "missed");
     assert_string_equal(events_of(&c), "1 old,2 old,3 new,4 missed,");
     close_client(&c);
-    open_client(&f, &c, "/v1/events", SSE "Last-Event-ID: 4711\r\n");
-    await_body(&f, &c, "id: 4\n\n"); /* of another data directory */
+    open_client(&c, "/v1/events", SSE "Last-Event-ID: 4711\r\n");
+    await_body(&c, "id: 4\n\n"); /* of another data directory */
     close_client(&c);
 }
 
@@ -213,8 +195,8 @@ static void test_event_catch_up(void **state)
     for (int i = 0; i < EVENTS; i++)
         api_event(&f, "tick", "x");
     api_tick(&f);
-    open_client(&f, &c, "/v1/events?after=0", SSE);
-    await_body(&f, &c, "id: 5000\nevent");
+    open_client(&c, "/v1/events?after=0", SSE);
+    await_body(&c, "id: 5000\nevent");
     for (const char *at = weir_buf_cstr(&c.body); (at = strstr(at, "event: tick")) != NULL; at++)
         n++;
     assert_int_equal(n, EVENTS);
@@ -231,10 +213,10 @@ static void test_shutdown(void **state)
     api_fixture_init(&f, NULL);
     api_add(&f, "train", "default", 1, false);
     api_tick(&f);
-    open_client(&f, &attached, "/v1/workloads/1/attach", "");
-    open_client(&f, &events, "/v1/events", SSE);
-    read_client(&f, &attached, 20);
-    read_client(&f, &events, 20);
+    open_client(&attached, "/v1/workloads/1/attach", "");
+    open_client(&events, "/v1/events", SSE);
+    read_client(&attached, 20);
+    read_client(&events, 20);
     api_fixture_finish(&f);
     assert_false(attached.has_ended);
     assert_false(events.has_ended);
@@ -242,7 +224,7 @@ static void test_shutdown(void **state)
     close_client(&events);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, api_set_up, api_tear_down)
 
 int main(void)
 {

@@ -1,28 +1,19 @@
 /* Every code has words, and they say what they should. */
-#include "../../support.h"
-
-#include "api_fixture.h"
+#include "api_test.h"
 #include "edge/api/words.h"
 
-static struct api_fixture f;
 static struct weir_buf text;
 
 static int set_up(void **state)
 {
-    (void)state;
-    setenv("TZ", "UTC", 1);
-    tzset();
-    api_fixture_init(&f, NULL);
     weir_buf_init(&text, 65536);
-    return 0;
+    return api_set_up(state);
 }
 
 static int tear_down(void **state)
 {
-    (void)state;
     weir_buf_finish(&text);
-    api_fixture_finish(&f);
-    return 0;
+    return api_tear_down(state);
 }
 
 static struct weir_words words_of(uint64_t number)

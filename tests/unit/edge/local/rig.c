@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char self_path[PATH_MAX];
@@ -176,6 +177,14 @@ void rig_prepare(struct rig *rig, struct rig_job *job, const char *const *argv)
     job->envp[1] = job->marker;
 }
 
+void rig_prepare_sh(struct rig *rig, struct rig_job *job, const char *script)
+{
+    static const char *argv[] = {"sh", "-c", NULL, NULL};
+
+    argv[2] = script;
+    rig_prepare(rig, job, argv);
+}
+
 void rig_launch(struct rig *rig, const struct rig_job *job)
 {
     must(weir_launcher_launch(&rig->launcher, &job->launch, &err));
@@ -240,6 +249,28 @@ struct weir_attempt_status rig_run(struct rig *rig, struct rig_job *job, const c
 struct weir_attempt_status rig_run_sh(struct rig *rig, struct rig_job *job, const char *script)
 {
     return rig_run(rig, job, (const char *const[]){"sh", "-c", script, NULL});
+}
+
+void rig_assert_exited(const struct weir_attempt_status *status, int exit_status)
+{
+    assert_int_equal(status->phase, WEIR_ATTEMPT_EXITED);
+    assert_true(WIFEXITED(status->wait_status));
+    assert_int_equal(WEXITSTATUS(status->wait_status), exit_status);
+}
+
+void rig_assert_exited_with(const struct weir_attempt_status *status, int exit_status,
+                            uint32_t flags)
+{
+    rig_assert_exited(status, exit_status);
+    assert_int_equal(status->flags, flags);
+}
+
+void rig_need(bool condition, const char *what)
+{
+    if (condition)
+        return;
+    print_message("# skipped: needs %s\n", what);
+    skip();
 }
 
 size_t rig_output(struct rig *rig, const struct rig_job *job, enum weir_output_stream stream,

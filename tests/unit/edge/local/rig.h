@@ -33,7 +33,7 @@ struct rig {
 /* A launch request with everything filled in that a test does not care for. */
 struct rig_job {
     struct weir_launch launch;
-    char marker[WEIR_ATTEMPT_MARKER_MAX];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
     char output_dir[64];
     const char *envp[16];
 };
@@ -50,6 +50,7 @@ void rig_destroy(struct rig *rig);
 void rig_start_launcher(struct rig *rig);
 
 void rig_prepare(struct rig *rig, struct rig_job *job, const char *const *argv);
+void rig_prepare_sh(struct rig *rig, struct rig_job *job, const char *script);
 void rig_launch(struct rig *rig, const struct rig_job *job);
 /* Waits by notes, with a deadline. */
 struct weir_attempt_status rig_wait_running(struct rig *rig, const struct rig_job *job);
@@ -57,6 +58,13 @@ struct weir_attempt_status rig_wait_final(struct rig *rig, const struct rig_job 
 /* prepare, launch, wait_final. */
 struct weir_attempt_status rig_run(struct rig *rig, struct rig_job *job, const char *const *argv);
 struct weir_attempt_status rig_run_sh(struct rig *rig, struct rig_job *job, const char *script);
+
+void rig_assert_exited(const struct weir_attempt_status *status, int exit_status);
+/* And with these flags (enum weir_attempt_flag) alone. */
+void rig_assert_exited_with(const struct weir_attempt_status *status, int exit_status,
+                            uint32_t flags);
+/* Skips the test, and says so, where the machine does not offer what it needs. */
+void rig_need(bool condition, const char *what);
 
 /* A stream's bytes from 0 on, NUL-terminated, at most size - 1. */
 size_t rig_output(struct rig *rig, const struct rig_job *job, enum weir_output_stream stream,

@@ -177,7 +177,7 @@ static void two_bad_records_are_an_error(void **state)
 static void the_marker_names_the_attempt(void **state)
 {
     struct weir_attempt_id id = {UINT64_MAX, 0xAB, 1};
-    char text[WEIR_ATTEMPT_MARKER_MAX];
+    char text[WEIR_CLUSTER_MARKER_MAX];
 
     (void)state;
     weir_attempt_marker(&id, text);

@@ -14,24 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *script_argv[] = {"sh", "-c", NULL, NULL};
-
-static void need(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    print_message("# skipped: needs %s\n", what);
-    skip();
-}
-
-static void assert_exited(const struct weir_attempt_status *status, int exit_status, uint32_t flags)
-{
-    assert_int_equal(status->phase, WEIR_ATTEMPT_EXITED);
-    assert_true(WIFEXITED(status->wait_status));
-    assert_int_equal(WEXITSTATUS(status->wait_status), exit_status);
-    assert_int_equal(status->flags, flags);
-}
-
 /* --- a plain directory in place of the kernel's --- */
 
 static char group[512];
@@ -84,8 +66,7 @@ static void limits_are_written_before_the_start(void **state)
     struct weir_attempt_status status;
 
     make_fake_group(rig);
-    script_argv[2] = "cat memory.max cpu.max cgroup.procs";
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job, "cat memory.max cpu.max cgroup.procs");
     job.launch.cgroup = group;
     job.launch.cwd = group;
     job.launch.memory_max_bytes = 123456789;
@@ -94,7 +75,7 @@ static void limits_are_written_before_the_start(void **state)
     write_file("cpu.max", "");
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0, 0);
+    rig_assert_exited_with(&status, 0, 0);
     rig_wait_output(rig, &job, "123456789150000 1000000");
     assert_file("cgroup.kill", "");
 }
@@ -126,7 +107,7 @@ static void memory_kills_of_the_group_are_known(void **state)
     job.launch.cgroup = group;
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0, WEIR_ATTEMPT_OOM_KNOWN);
+    rig_assert_exited_with(&status, 0, WEIR_ATTEMPT_OOM_KNOWN);
 }
 
 /* Without cgroup.kill (before Linux 5.14): frozen, then one by one. */
@@ -216,7 +197,7 @@ static void make_real_parent(char parent[256])
         if (access(path, F_OK) == 0 && mkdir(parent, 0755) == 0)
             return;
     }
-    need(false, "a writable cgroup v2");
+    rig_need(false, "a writable cgroup v2");
 }
 
 static void the_kernel_s_group_holds_the_job(void **state)
@@ -228,13 +209,14 @@ static void the_kernel_s_group_holds_the_job(void **state)
 
     make_real_parent(parent);
     snprintf(group, sizeof(group), "%s/job", parent);
-    script_argv[2] = "grep ^0:: /proc/self/cgroup; mkdir $0/below; exec \"$1\" job detach";
-    const char *argv[] = {"sh", "-c", script_argv[2], group, rig_self(), NULL};
+    const char *argv[] = {
+        "sh",  "-c",       "grep ^0:: /proc/self/cgroup; mkdir $0/below; exec \"$1\" job detach",
+        group, rig_self(), NULL};
     rig_prepare(rig, &job, argv);
     job.launch.cgroup = group;
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 7, 0);
+    rig_assert_exited_with(&status, 7, 0);
     rig_wait_output(rig, &job, strstr(group, "/weir-test-"));
     assert_int_equal(rig_count_marked(&job), 0);
     assert_int_equal(access(group, F_OK), -1);
@@ -279,8 +261,7 @@ static void a_dead_shim_s_group_is_swept(void **state)
     make_real_parent(parent);
     snprintf(group, sizeof(group), "%s/job", parent);
     /* Neither mark nor session leads to this one. */
-    script_argv[2] = "setsid env -i sh -c 'echo hidden; sleep 1000' & wait";
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job, "setsid env -i sh -c 'echo hidden; sleep 1000' & wait");
     job.launch.cgroup = group;
     rig_launch(rig, &job);
     rig_wait_output(rig, &job, "hidden");
@@ -306,7 +287,7 @@ static void the_kernel_s_freezer_serves_where_kill_is_missing(void **state)
     int wait_status;
     pid_t pid;
 
-    need(geteuid() == 0, "root");
+    rig_need(geteuid() == 0, "root");
     make_real_parent(parent);
     snprintf(group, sizeof(group), "%s", parent);
     snprintf(path, sizeof(path), "%s/cgroup.kill", group);

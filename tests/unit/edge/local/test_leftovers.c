@@ -15,13 +15,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static void assert_exited(const struct weir_attempt_status *status, int exit_status)
-{
-    assert_int_equal(status->phase, WEIR_ATTEMPT_EXITED);
-    assert_true(WIFEXITED(status->wait_status));
-    assert_int_equal(WEXITSTATUS(status->wait_status), exit_status);
-}
-
 /* The job is over for the server when nothing of it is left. */
 static void a_daemon_does_not_outlive_main(void **state)
 {
@@ -30,7 +23,7 @@ static void a_daemon_does_not_outlive_main(void **state)
     struct weir_attempt_status status =
         rig_run(rig, &job, (const char *const[]){rig_self(), "job", "detach", NULL});
 
-    assert_exited(&status, 7);
+    rig_assert_exited(&status, 7);
     assert_int_equal(status.flags, 0);
     assert_int_equal(status.out_bytes, strlen("detached\n"));
     assert_int_equal(rig_count_marked(&job), 0);
@@ -44,7 +37,7 @@ static void a_child_that_holds_the_pipe_does_not_hold_the_job(void **state)
     struct weir_attempt_status status =
         rig_run_sh(rig, &job, "trap '' INT; sleep 1000 & echo done; exit 1");
 
-    assert_exited(&status, 1);
+    rig_assert_exited(&status, 1);
     assert_true(rig_now_ms() - before < RIG_DEADLINE_MS);
     assert_int_equal(status.out_bytes, 5);
     assert_int_equal(rig_count_marked(&job), 0);
@@ -91,10 +84,7 @@ static void a_fork_bomb_is_killed(void **state)
 static void a_fork_bomb_of_sessions_is_killed(void **state)
 {
     /* Without priority nor cgroup nobody outruns sixty forkers on few CPUs. */
-    if (geteuid() != 0) {
-        print_message("# skipped: needs root\n");
-        skip();
-    }
+    rig_need(geteuid() == 0, "root");
     burn(*state, "session-bomb");
 }
 
@@ -219,10 +209,8 @@ static void kill_by_the_kernel_for_memory_is_told(void **state)
     char script[1024];
 
     rmdir(group);
-    if (geteuid() != 0 || mkdir(group, 0755) != 0 || weir_proc_oom_kills() < 0) {
-        print_message("# skipped: needs root, a memory cgroup v1 and /proc/vmstat\n");
-        skip();
-    }
+    rig_need(geteuid() == 0 && mkdir(group, 0755) == 0 && weir_proc_oom_kills() >= 0,
+             "root, a memory cgroup v1 and /proc/vmstat");
     snprintf(script, sizeof(script),
              "echo 32M > %s/memory.limit_in_bytes && echo $$ > %s/cgroup.procs && "
              "exec %s job eat",
@@ -286,10 +274,7 @@ static void what_cannot_be_killed_is_told(void **state)
     int wait_status;
     pid_t pid;
 
-    if (geteuid() != 0 || !allows_setuid(rig->dir)) {
-        print_message("# skipped: needs root and a file system with setuid\n");
-        skip();
-    }
+    rig_need(geteuid() == 0 && allows_setuid(rig->dir), "root and a file system with setuid");
     assert_int_equal(chmod(rig->dir, 0777), 0);
     snprintf(program, sizeof(program), "%s/become-root", rig->dir);
     copy_self(program);

@@ -17,24 +17,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const char *script_argv[] = {"sh", "-c", NULL, NULL};
-
-static void need(bool condition, const char *what)
-{
-    if (condition)
-        return;
-    print_message("# skipped: needs %s\n", what);
-    skip();
-}
-
-static void assert_exited(const struct weir_attempt_status *status, int exit_status, uint32_t flags)
-{
-    assert_int_equal(status->phase, WEIR_ATTEMPT_EXITED);
-    assert_true(WIFEXITED(status->wait_status));
-    assert_int_equal(WEXITSTATUS(status->wait_status), exit_status);
-    assert_int_equal(status->flags, flags);
-}
-
 /* --- full disk --- */
 
 static char small_disk[256];
@@ -83,18 +65,18 @@ static void a_full_disk_loses_output_but_no_end(void **state)
     struct weir_attempt_status status;
     char path[300];
 
-    need(rig != NULL, "root, to mount a small tmpfs");
+    rig_need(rig != NULL, "root, to mount a small tmpfs");
     snprintf(path, sizeof(path), "%s/filler", rig->dir);
     fill_disk(path, 0);
     status = rig_run_sh(rig, &job, "echo lost; echo lost too >&2; exit 3");
-    assert_exited(&status, 3, WEIR_ATTEMPT_OUTPUT_DROPPED);
+    rig_assert_exited_with(&status, 3, WEIR_ATTEMPT_OUTPUT_DROPPED);
     assert_int_equal(status.out_bytes, 5);
     assert_int_equal(status.out_dropped, 5);
     assert_int_equal(status.err_bytes, 9);
     assert_int_equal(status.err_dropped, 9);
     /* A whole megabyte does not block the job either. */
     status = rig_run(rig, &job, (const char *const[]){rig_self(), "job", "write", "1000000", NULL});
-    assert_exited(&status, 0, WEIR_ATTEMPT_OUTPUT_DROPPED);
+    rig_assert_exited_with(&status, 0, WEIR_ATTEMPT_OUTPUT_DROPPED);
     assert_int_equal(status.out_bytes, 1000000);
     status = rig_run(rig, &job, (const char *const[]){"no-such-command", NULL});
     assert_int_equal(status.phase, WEIR_ATTEMPT_FAILED);
@@ -119,7 +101,7 @@ static void output_goes_on_when_space_returns(void **state)
     char text[256];
     uint64_t at = 0;
 
-    need(rig != NULL, "root, to mount a small tmpfs");
+    rig_need(rig != NULL, "root, to mount a small tmpfs");
     snprintf(path, sizeof(path), "%s/filler", rig->dir);
     snprintf(go, sizeof(go), "%s/go", rig->dir);
     snprintf(waiting, sizeof(waiting), "/tmp/weir-waiting-%d", getpid());
@@ -129,8 +111,7 @@ static void output_goes_on_when_space_returns(void **state)
              "until test -e %s; do sleep 0.02; done; "
              "while ! test -e %s.end; do echo again; sleep 0.05; done",
              rig_self(), waiting, go, go);
-    script_argv[2] = script;
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job, script);
     rig_launch(rig, &job);
     rig_wait_output(rig, &job, "first\nxxx");
     /* The job comes this far once all it wrote was kept or dropped. */
@@ -150,7 +131,7 @@ static void output_goes_on_when_space_returns(void **state)
     close(open(path, O_CREAT | O_WRONLY, 0600));
     status = rig_wait_final(rig, &job);
     assert_int_equal(rmdir(waiting), 0);
-    assert_exited(&status, 0, WEIR_ATTEMPT_OUTPUT_DROPPED);
+    rig_assert_exited_with(&status, 0, WEIR_ATTEMPT_OUTPUT_DROPPED);
     assert_true(status.out_dropped > 300000 && status.out_dropped < 500000);
     assert_true(status.out_bytes > 500006);
 }
@@ -161,7 +142,7 @@ static void slots_need_their_space_at_once(void **state)
     struct weir_err err = WEIR_ERR_INIT;
     char path[300];
 
-    need(rig != NULL, "root, to mount a small tmpfs");
+    rig_need(rig != NULL, "root, to mount a small tmpfs");
     snprintf(path, sizeof(path), "%s/filler", rig->dir);
     fill_disk(path, 10000);
     assert_int_equal(weir_slots_grow(&rig->slots, 1000, &err), WEIR_E_NO_SPACE);
@@ -203,13 +184,13 @@ static void a_job_runs_as_another_user(void **state)
     struct weir_attempt_status status;
     char text[4096];
 
-    need(geteuid() == 0, "root");
+    rig_need(geteuid() == 0, "root");
     /* Numbers that no passwd knows. */
-    script_argv[2] = "id -u; id -g; id -G; echo by name > /dev/stdout; echo err > /dev/stderr; "
-                     "umask; grep -E '^(CapEff|CapPrm|Groups)' /proc/self/status; "
-                     "cat /proc/self/oom_score_adj; cat /proc/$PPID/environ; "
-                     "touch /etc/no 2>/dev/null || echo denied";
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job,
+                   "id -u; id -g; id -G; echo by name > /dev/stdout; echo err > /dev/stderr; "
+                   "umask; grep -E '^(CapEff|CapPrm|Groups)' /proc/self/status; "
+                   "cat /proc/self/oom_score_adj; cat /proc/$PPID/environ; "
+                   "touch /etc/no 2>/dev/null || echo denied");
     job.launch.set_identity = true;
     job.launch.uid = 12345;
     job.launch.gid = 12346;
@@ -217,7 +198,7 @@ static void a_job_runs_as_another_user(void **state)
     job.launch.n_groups = 2;
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0, 0);
+    rig_assert_exited_with(&status, 0, 0);
     assert_int_equal(status.uid, 12345);
     rig_output(rig, &job, WEIR_OUTPUT_OUT, text, sizeof(text));
     assert_string_equal(text, "12345\n12346\n12346 777 778\nby name\n0022\nGroups:\t777 778 \n"
@@ -233,7 +214,7 @@ static void the_working_directory_is_entered_as_the_user(void **state)
     struct weir_attempt_status status;
     char private_dir[300];
 
-    need(geteuid() == 0, "root");
+    rig_need(geteuid() == 0, "root");
     snprintf(private_dir, sizeof(private_dir), "%s/private", rig->dir);
     assert_int_equal(mkdir(private_dir, 0700), 0);
     rig_prepare(rig, &job, (const char *const[]){"true", NULL});
@@ -254,9 +235,8 @@ static void another_user_s_main_dies_with_its_shim(void **state)
     struct rig_job job;
     struct weir_attempt_status status;
 
-    need(geteuid() == 0, "root");
-    script_argv[2] = "sleep 1000 & sleep 1001; true";
-    rig_prepare(rig, &job, script_argv);
+    rig_need(geteuid() == 0, "root");
+    rig_prepare_sh(rig, &job, "sleep 1000 & sleep 1001; true");
     job.launch.set_identity = true;
     job.launch.uid = 12345;
     job.launch.gid = 12345;
@@ -307,7 +287,7 @@ static void without_root_only_oneself(void **state)
     int wait_status;
     pid_t pid;
 
-    need(geteuid() == 0, "root");
+    rig_need(geteuid() == 0, "root");
     assert_int_equal(chmod(rig->dir, 0777), 0);
     pid = fork();
     assert_true(pid >= 0);

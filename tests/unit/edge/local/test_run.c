@@ -23,13 +23,6 @@
 #define IS_SANITIZED 0
 #endif
 
-static void assert_exited(const struct weir_attempt_status *status, int exit_status)
-{
-    assert_int_equal(status->phase, WEIR_ATTEMPT_EXITED);
-    assert_true(WIFEXITED(status->wait_status));
-    assert_int_equal(WEXITSTATUS(status->wait_status), exit_status);
-}
-
 static void assert_output(struct rig *rig, struct rig_job *job, enum weir_output_stream stream,
                           const char *expected)
 {
@@ -48,7 +41,7 @@ static void a_command_runs(void **state)
         rig_run_sh(rig, &job, "echo to stdout; echo to stderr >&2; exit 3");
 
     weir_clock_boot_id(boot_id);
-    assert_exited(&status, 3);
+    rig_assert_exited(&status, 3);
     assert_int_equal(status.flags, 0);
     assert_int_equal(status.out_bytes, 10);
     assert_int_equal(status.err_bytes, 10);
@@ -71,7 +64,7 @@ static void a_silent_job_leaves_no_files(void **state)
     struct weir_attempt_status status = rig_run(rig, &job, (const char *const[]){"true", NULL});
     char path[512];
 
-    assert_exited(&status, 0);
+    rig_assert_exited(&status, 0);
     snprintf(path, sizeof(path), "%s/%s", rig->dir, job.output_dir);
     assert_int_equal(access(path, F_OK), -1);
 }
@@ -271,7 +264,7 @@ static void commands_are_looked_up_in_the_job_s_path(void **state)
     job.envp[0] = path;
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0);
+    rig_assert_exited(&status, 0);
     assert_output(rig, &job, WEIR_OUTPUT_OUT, "script without interpreter a b c\n");
 
     /* An empty part is the working directory. */
@@ -280,7 +273,7 @@ static void commands_are_looked_up_in_the_job_s_path(void **state)
     job.launch.cwd = rig->dir;
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0);
+    rig_assert_exited(&status, 0);
 
     /* What is there and forbidden is not "not found". */
     write_script(rig->dir, "secret", "echo no\n", 0644);
@@ -296,7 +289,7 @@ static void commands_are_looked_up_in_the_job_s_path(void **state)
     job.envp[0] = "NOPATH=1";
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0);
+    rig_assert_exited(&status, 0);
 }
 
 static char *filler(const char *name, size_t n)
@@ -349,7 +342,7 @@ static void large_environments_and_arguments_pass(void **state)
     }
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0);
+    rig_assert_exited(&status, 0);
     rig_wait_output(rig, &job, "19999\n10");
 
     job.launch.id.serial = ++rig->last_serial;
@@ -388,7 +381,7 @@ static void a_job_may_close_its_output(void **state)
         rig_run_sh(rig, &job,
                    "exec >&-; echo late >&2; exec 2>&-; sleep 0.1; test -e /dev/null && exit 4");
 
-    assert_exited(&status, 4);
+    rig_assert_exited(&status, 4);
     assert_int_equal(status.flags, 0);
     assert_output(rig, &job, WEIR_OUTPUT_ERR, "late\n");
 }
@@ -405,7 +398,7 @@ static void a_gigabyte_passes(void **state)
     status =
         rig_run(rig, &job, (const char *const[]){rig_self(), "job", "write", "1073741824", NULL});
     ms = rig_now_ms() - ms;
-    assert_exited(&status, 0);
+    rig_assert_exited(&status, 0);
     assert_int_equal(status.out_bytes, 1073741824);
     assert_int_equal(status.flags, WEIR_ATTEMPT_OUTPUT_ROTATED);
     assert_int_equal(status.out_dropped, 0);
@@ -472,9 +465,9 @@ static void many_jobs_run_at_once(void **state)
     }
     for (int i = 0; i < N; i++) {
         struct weir_attempt_status status = rig_wait_final(rig, &jobs[i]);
-        char expected[WEIR_ATTEMPT_MARKER_MAX];
+        char expected[WEIR_CLUSTER_MARKER_MAX];
 
-        assert_exited(&status, 0);
+        rig_assert_exited(&status, 0);
         snprintf(expected, sizeof(expected), "%s\n", jobs[i].marker + strlen("WEIR_ATTEMPT="));
         assert_output(rig, &jobs[i], WEIR_OUTPUT_OUT, expected);
     }

@@ -14,24 +14,13 @@
 
 enum { DEFAULT_GRACE_MS = 10000 };
 
-static const char *script_argv[] = {"sh", "-c", NULL, NULL};
-
 /* Launches the script, and waits until it printed "ready". */
 static void start(struct rig *rig, struct rig_job *job, const char *script)
 {
-    script_argv[2] = script;
-    rig_prepare(rig, job, script_argv);
+    rig_prepare_sh(rig, job, script);
     rig_launch(rig, job);
     rig_wait_running(rig, job);
     rig_wait_output(rig, job, "ready");
-}
-
-static void assert_exited(const struct weir_attempt_status *status, int exit_status, uint32_t flags)
-{
-    assert_int_equal(status->phase, WEIR_ATTEMPT_EXITED);
-    assert_true(WIFEXITED(status->wait_status));
-    assert_int_equal(WEXITSTATUS(status->wait_status), exit_status);
-    assert_int_equal(status->flags, flags);
 }
 
 static void assert_killed(const struct weir_attempt_status *status, int signal, uint32_t flags)
@@ -74,7 +63,7 @@ static void stop_lets_the_job_clean_up(void **state)
     start(rig, &job, "trap 'echo bye; exit 5' TERM; echo ready; " LOOP);
     rig_command(rig, &job, WEIR_COMMAND_STOP, 0, WEIR_COMMAND_GRACE_DEFAULT);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 5, WEIR_ATTEMPT_STOP_ASKED);
+    rig_assert_exited_with(&status, 5, WEIR_ATTEMPT_STOP_ASKED);
     rig_wait_output(rig, &job, "ready\nbye\n");
 }
 
@@ -117,7 +106,7 @@ static void stop_reaches_every_process(void **state)
           "trap 'echo main got it' TERM; wait; wait; exit 6");
     rig_command(rig, &job, WEIR_COMMAND_STOP, 0, WEIR_COMMAND_GRACE_DEFAULT);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 6, WEIR_ATTEMPT_STOP_ASKED);
+    rig_assert_exited_with(&status, 6, WEIR_ATTEMPT_STOP_ASKED);
     rig_wait_output(rig, &job, "child got it");
     rig_wait_output(rig, &job, "main got it");
 }
@@ -145,7 +134,7 @@ static void signals_are_forwarded(void **state)
     rig_wait_output(rig, &job, "one");
     rig_command(rig, &job, WEIR_COMMAND_FORWARD, SIGUSR2, 0);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 9, 0);
+    rig_assert_exited_with(&status, 9, 0);
 }
 
 static void many_commands_are_all_obeyed(void **state)
@@ -165,7 +154,7 @@ static void many_commands_are_all_obeyed(void **state)
     }
     rig_command(rig, &job, WEIR_COMMAND_STOP, 0, DEFAULT_GRACE_MS);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0, WEIR_ATTEMPT_STOP_ASKED);
+    rig_assert_exited_with(&status, 0, WEIR_ATTEMPT_STOP_ASKED);
 }
 
 static void checkpoint_lets_main_save(void **state)
@@ -177,7 +166,7 @@ static void checkpoint_lets_main_save(void **state)
     start(rig, &job, "trap 'echo saved; exit 0' USR1; echo ready; " LOOP);
     rig_command(rig, &job, WEIR_COMMAND_CHECKPOINT, SIGUSR1, 60000);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 0, WEIR_ATTEMPT_STOP_ASKED | WEIR_ATTEMPT_CHECKPOINT_SENT);
+    rig_assert_exited_with(&status, 0, WEIR_ATTEMPT_STOP_ASKED | WEIR_ATTEMPT_CHECKPOINT_SENT);
     rig_wait_output(rig, &job, "saved");
 }
 
@@ -191,7 +180,7 @@ static void checkpoint_ends_in_stop(void **state)
     rig_command(rig, &job, WEIR_COMMAND_CHECKPOINT, SIGUSR1, 200);
     rig_wait_output(rig, &job, "saving");
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 8, WEIR_ATTEMPT_STOP_ASKED | WEIR_ATTEMPT_CHECKPOINT_SENT);
+    rig_assert_exited_with(&status, 8, WEIR_ATTEMPT_STOP_ASKED | WEIR_ATTEMPT_CHECKPOINT_SENT);
     assert_true(status.ended_mono_ms - status.started_mono_ms >= 200);
 }
 
@@ -219,8 +208,7 @@ static void the_time_limit_holds(void **state)
     struct rig_job job;
     struct weir_attempt_status status;
 
-    script_argv[2] = "trap '' TERM; " LOOP;
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job, "trap '' TERM; " LOOP);
     job.launch.time_limit_ms = 200;
     job.launch.grace_ms = 200;
     rig_launch(rig, &job);
@@ -236,8 +224,7 @@ static void the_time_limit_holds_without_a_server(void **state)
     struct rig_job job;
     struct weir_attempt_view view;
 
-    script_argv[2] = "trap 'exit 3' TERM; " LOOP;
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job, "trap 'exit 3' TERM; " LOOP);
     job.launch.time_limit_ms = 500;
     rig_launch(rig, &job);
     weir_launcher_stop(&rig->launcher);
@@ -247,7 +234,7 @@ static void the_time_limit_holds_without_a_server(void **state)
         rig_pause();
         assert_int_equal(weir_slots_view(&rig->slots, &job.launch.id, &view, NULL), 0);
     } while (!weir_attempt_is_final(view.status.phase));
-    assert_exited(&view.status, 3, WEIR_ATTEMPT_TIME_LIMIT);
+    rig_assert_exited_with(&view.status, 3, WEIR_ATTEMPT_TIME_LIMIT);
     rig_start_launcher(rig);
 }
 
@@ -264,7 +251,7 @@ static void a_stopped_job_is_stopped(void **state)
     rig_wait_until(weir_proc_read(status.main_pid, &proc) && proc.state == 'T');
     rig_command(rig, &job, WEIR_COMMAND_STOP, 0, DEFAULT_GRACE_MS);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 4, WEIR_ATTEMPT_STOP_ASKED);
+    rig_assert_exited_with(&status, 4, WEIR_ATTEMPT_STOP_ASKED);
 }
 
 /* The shim is held between claim and exec: by a cgroup whose memory.max is a FIFO. */
@@ -284,8 +271,7 @@ static void a_stop_before_the_start_prevents_it(void **state)
     close(open(path, O_CREAT | O_WRONLY, 0644));
     snprintf(path, sizeof(path), "%s/memory.max", cgroup);
     assert_int_equal(mkfifo(path, 0644), 0);
-    script_argv[2] = "echo started";
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job, "echo started");
     job.launch.cgroup = cgroup;
     job.launch.memory_max_bytes = 1 << 30;
     rig_launch(rig, &job);
@@ -319,7 +305,7 @@ static void sigterm_to_the_shim_is_a_stop(void **state)
     sigqueue(status.shim_pid, WEIR_COMMAND_SIGNAL, (union sigval){.sival_int = 4});
     kill(status.shim_pid, SIGTERM);
     status = rig_wait_final(rig, &job);
-    assert_exited(&status, 2, WEIR_ATTEMPT_STOP_ASKED);
+    rig_assert_exited_with(&status, 2, WEIR_ATTEMPT_STOP_ASKED);
 }
 
 /* The shim does not look while main ends, is told, and is over its limit: none of that is why. */
@@ -342,8 +328,7 @@ static void what_ended_before_was_not_stopped(void **state)
         int64_t until;
 
         print_message("row %zu\n", i);
-        script_argv[2] = "echo ready; read line < gate";
-        rig_prepare(rig, &job, script_argv);
+        rig_prepare_sh(rig, &job, "echo ready; read line < gate");
         job.launch.cwd = rig->dir;
         job.launch.time_limit_ms = rows[i].time_limit_ms;
         assert_int_equal(open_gate(rig), 0);
@@ -361,7 +346,7 @@ static void what_ended_before_was_not_stopped(void **state)
             rig_wait_until(rig_now_ms() > until);
         assert_int_equal(kill(status.shim_pid, SIGCONT), 0);
         status = rig_wait_final(rig, &job);
-        assert_exited(&status, 0, 0);
+        rig_assert_exited_with(&status, 0, 0);
     }
 }
 
@@ -380,8 +365,7 @@ static void commands_reach_nobody_else(void **state)
     status.shim_pid = getpid();
     status.shim_start_ticks = self.start_ticks - 1;
     assert_int_equal(weir_command_send(&status, &command, &err), WEIR_E_NOT_FOUND);
-    script_argv[2] = "exit 0";
-    rig_prepare(rig, &job, script_argv);
+    rig_prepare_sh(rig, &job, "exit 0");
     rig_launch(rig, &job);
     status = rig_wait_final(rig, &job);
     rig_wait_until(weir_command_send(&status, &command, &err) == WEIR_E_NOT_FOUND);

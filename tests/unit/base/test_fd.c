@@ -1,0 +1,88 @@
+#include "../support.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/fd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/time.h>
+
+enum { MANY = 3000000 };
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+/* More than a pipe holds goes through it, with signals all the way. */
+static void moves_all_through_a_pipe(void **state)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+    struct itimerval often = {{0, 2000}, {0, 2000}};
+    struct itimerval never = {{0, 0}, {0, 0}};
+    struct weir_buf text = WEIR_BUF_INIT(2 * MANY);
+    int ends[2];
+    pid_t child;
+    int status;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    sigaction(SIGALRM, &action, NULL);
+    child = fork();
+    if (child == 0) {
+        char *data = malloc(MANY);
+
+        close(ends[0]);
+        setitimer(ITIMER_REAL, &often, NULL);
+        for (int i = 0; i < MANY; i++)
+            data[i] = (char)(i % 251);
+        _exit(weir_fd_write_all(ends[1], data, MANY) == 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    setitimer(ITIMER_REAL, &often, NULL);
+    usleep(20000); /* the writer waits for room */
+    assert_int_equal(weir_fd_read_all(ends[0], &text), 0);
+    setitimer(ITIMER_REAL, &never, NULL);
+    signal(SIGALRM, SIG_DFL);
+    assert_int_equal(text.len, MANY);
+    for (int i = 0; i < MANY; i++)
+        if (text.data[i] != (char)(i % 251))
+            fail_msg("byte %d is %d", i, text.data[i]);
+    close(ends[0]);
+    weir_buf_finish(&text);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
+static void tells_what_fails(void **state)
+{
+    struct weir_buf small = WEIR_BUF_INIT(10000);
+    int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(weir_fd_read_all(fd, &small), 0);
+    assert_int_equal(weir_buf_check(&small, "it", NULL), WEIR_E_TOO_LARGE);
+    close(fd);
+    weir_buf_reset(&small);
+    errno = 0;
+    assert_int_equal(weir_fd_read_all(-1, &small), -1);
+    assert_int_equal(errno, EBADF);
+    fd = open("/dev/full", O_WRONLY | O_CLOEXEC);
+    assert_int_equal(weir_fd_write_all(fd, "x", 1), -1);
+    assert_int_equal(errno, ENOSPC);
+    assert_int_equal(weir_fd_write_all(fd, "", 0), 0);
+    close(fd);
+    weir_buf_finish(&small);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moves_all_through_a_pipe),
+        cmocka_unit_test(tells_what_fails),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
