@@ -236,6 +236,33 @@ static int read_json(struct weir_str text, struct weir_arena *arena, struct weir
     return result;
 }
 
+static bool has_said_why(const struct attach *attach)
+{
+    for (size_t i = 0; i < attach->output.members.n; i++)
+        if (attach->output.members.items[i].streams[1].printed > 0)
+            return true;
+    return false;
+}
+
+/* "exit 3" is what the exit status says; "exit 126: …" tells why the command could not be started.
+ * The attempt itself has said that on its stderr, if it came that far. */
+static void tell_failure(const struct attach *attach, struct weir_str reason)
+{
+    struct weir_str why = reason;
+    struct weir_str status;
+
+    if (!weir_str_starts_with(reason, WEIR_STR("exit "))) {
+        if (reason.len > 0)
+            say(attach, "failed: %.*s", WEIR_STR_ARG(reason));
+        return;
+    }
+    weir_str_split(&why, ':', &status);
+    why = weir_str_trim(why);
+    if (why.len > 0 && !has_said_why(attach))
+        fprintf(stderr, "weir: job %s could not start: %.*s\n", attach->options->id,
+                WEIR_STR_ARG(why));
+}
+
 static int status_of(const struct attach *attach, const struct weir_tree *workload)
 {
     struct weir_str reason = weir_client_text(workload, "reason");
@@ -252,8 +279,7 @@ static int status_of(const struct attach *attach, const struct weir_tree *worklo
                 attach->options->id);
         return WEIR_EXIT_UNKNOWN;
     }
-    if (reason.len > 0 && !weir_str_starts_with(reason, WEIR_STR("exit ")))
-        say(attach, "failed: %.*s", WEIR_STR_ARG(reason));
+    tell_failure(attach, reason);
     return status > 0 && status < 256 ? (int)status : WEIR_EXIT_NO;
 }
 

@@ -57,6 +57,8 @@ enum weir_cluster_phase {
     WEIR_SEEN_ENDED,
 };
 
+enum { WEIR_CLUSTER_DETAIL_MAX = 320 };
+
 struct weir_cluster_facts {
     uint32_t phase; /* enum weir_cluster_phase */
     uint32_t end;   /* enum weir_end, when ended */
@@ -67,7 +69,8 @@ struct weir_cluster_facts {
     int64_t ended_wall_ms;
     int64_t cpu_us;
     int64_t maxrss_bytes;
-    char detail[96]; /* for a start that failed: "exec: no such file or directory"; else empty */
+    /* Of a start that failed: "cannot run 'x': No such file or directory"; else empty. */
+    char detail[WEIR_CLUSTER_DETAIL_MAX];
 };
 
 enum weir_cluster_command {

@@ -223,6 +223,8 @@ class Attach(Case):
         for end, status, said in [
             (ended(0), 0, b""),
             (ended(137, reason="killed by signal 9 (KILL)"), 137, b"weir: job 7 failed: killed by signal 9 (KILL)\n"),
+            (ended(126, reason="exit 126: cannot enter '/x': Permission denied"), 126,
+             b"weir: job 7 could not start: cannot enter '/x': Permission denied\n"),
             (ended(143, reason="time limit"), 143, b"weir: job 7 failed: time limit\n"),
             (ended(0, "cancelled", reason="cancelled"), 130, b"weir: job 7 was cancelled\n"),
             (ended(None, "lost", reason="lost: it ended unseen"), 3,
@@ -234,6 +236,16 @@ class Attach(Case):
                 self.check(self.weir("run", "x"), status, b"", said)
                 self.assertEqual(self.weir("run", "-q", "x").returncode, status)
                 self.server.stop()
+
+    def test_what_could_not_start_is_said_once(self):
+        """Quiet or not; where the attempt could write to its stderr, it has said so itself."""
+        end = ended(127, reason="exit 127: cannot run 'y': No such file or directory")
+        said = b"weir: cannot run 'y': No such file or directory\n"
+        self.attach(lambda r, a: (a.write(frame(ATTEMPT, {"attempt": 1}) + frame(STDERR, said) + frame(END, end)), a.end()))
+        self.check(self.weir("run", "y"), 127, b"", said)
+        self.server.stop()
+        self.attach(lambda r, a: (a.write(frame(END, end)), a.end()))
+        self.check(self.weir("run", "-q", "y"), 127, b"", b"weir: job 7 could not start: cannot run 'y': No such file or directory\n")
 
     def test_stream_cut_in_every_place_goes_on(self):
         out, err = b"0123456789" * 3, b"abcdefghij" * 2

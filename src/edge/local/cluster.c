@@ -24,6 +24,9 @@ enum { SLOTS_MIN = 64, GROUPS_MAX = 1024, NOTES_MAX = 64, PATH_BYTES = 4096 };
 
 #define OUTPUT_FOLDER "out"
 
+_Static_assert((int)WEIR_CLUSTER_DETAIL_MAX == (int)WEIR_ATTEMPT_WHY_MAX,
+               "the port takes it whole");
+
 /* An attempt is in doubt when it may never begin: nobody claimed it when it was refused, when the
  * launcher died, or when the server did. Looking at it then settles it, until its slot says what it
  * is. */
@@ -240,8 +243,6 @@ static bool is_own_fault(const struct weir_attempt_status *status)
 
 static void tell_end(const struct weir_attempt_status *status, struct weir_cluster_facts *facts)
 {
-    char reason[64];
-
     facts->phase = WEIR_SEEN_ENDED;
     facts->exit_status = shell_status(status->wait_status);
     facts->ended_wall_ms = status->ended_wall_ms;
@@ -252,8 +253,7 @@ static void tell_end(const struct weir_attempt_status *status, struct weir_clust
     if (status->phase != WEIR_ATTEMPT_FAILED || status->start_errno == ECANCELED)
         return;
     facts->end = is_own_fault(status) ? WEIR_END_EXITED : WEIR_END_NOT_STARTED;
-    snprintf(facts->detail, sizeof(facts->detail), "%s: %s", status->what,
-             strerror_r(status->start_errno, reason, sizeof(reason)));
+    weir_attempt_why(status, facts->detail);
 }
 
 /* The shim is gone without a last word: what is left of the job goes too, before it counts as

@@ -45,6 +45,9 @@ static const char *const weir_sqlite_steps[] = {
     "INTEGER NOT NULL,"
     "  wall_ms INTEGER NOT NULL, PRIMARY KEY(owner, key)) STRICT, WITHOUT ROWID;"
     "CREATE INDEX requests_number ON requests(number);",
+    /* 1 → 2: why an attempt could not be started */
+    "ALTER TABLE workloads ADD COLUMN detail TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE tasks ADD COLUMN detail TEXT NOT NULL DEFAULT '';",
 };
 
 enum { WEIR_SQLITE_VERSION = sizeof(weir_sqlite_steps) / sizeof(weir_sqlite_steps[0]) };

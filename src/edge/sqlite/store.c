@@ -24,15 +24,15 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_ADD_WORKLOAD] =
         "INSERT INTO workloads(" WEIR_SQLITE_WORKLOAD_COLUMNS
         ", spec) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
+        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
     [WEIR_SQLITE_UPDATE_WORKLOAD] =
         "UPDATE workloads SET state = ?12, cause = ?13, attempt = ?14, exit_status "
         "= ?15, cancelled = ?16, "
         "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, ended_ms = ?22, "
-        "not_before_ms = ?23 WHERE number = ?1",
+        "not_before_ms = ?23, detail = ?24 WHERE number = ?1",
     [WEIR_SQLITE_PUT_TASK] = "INSERT OR REPLACE INTO tasks(" WEIR_SQLITE_TASK_COLUMNS
                              ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-                             "?13, ?14, ?15, ?16, ?17, ?18)",
+                             "?13, ?14, ?15, ?16, ?17, ?18, ?19)",
     [WEIR_SQLITE_PUT_CORDON] =
         "INSERT OR REPLACE INTO cordons(kind, name, phase, cause) VALUES(?1, ?2, ?3, ?4)",
     [WEIR_SQLITE_DELETE_CORDON] = "DELETE FROM cordons WHERE kind = ?1 AND name = ?2",
