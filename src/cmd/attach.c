@@ -509,8 +509,10 @@ int weir_attach(const struct weir_client *client, const struct weir_attach_optio
     if (options->starts != NULL)
         result = weir_attach_output_start(&attach.output, attach.member, options->attempt,
                                           options->starts, err);
+    if (options->signal != 0)
+        pass_on_end(&attach, options->signal);
     if (result == 0)
-        result = follow_to_end(&attach, err);
+        result = attach.leaves ? attach.status : follow_to_end(&attach, err);
     weir_attach_output_finish(&attach.output);
     weir_frames_finish(&attach.frames);
     weir_client_finish(&attach.control);
