@@ -86,6 +86,9 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
     attempt->detail = detail;
     vacate(server, task, facts->pid);
     row->ended = facts->end;
+    /* It was seen running: then its record is gone, and nobody knows what became of it. */
+    if (facts->end == WEIR_END_NOT_STARTED && row->state == WEIR_TASK_RUNNING)
+        row->ended = WEIR_END_LOST;
     row->exit_status = facts->exit_status;
     row->ended_wall_ms = facts->ended_wall_ms;
     server->dirty = true;

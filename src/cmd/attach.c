@@ -38,8 +38,9 @@ struct attach {
     struct weir_attach_output output;
     struct weir_waits waits;
     char state[STATE_MAX];
-    uint32_t member; /* options->member as a number */
-    bool is_away;    /* the server does not answer */
+    uint32_t member;      /* options->member as a number */
+    bool is_away;         /* the server does not answer */
+    int64_t connected_ms; /* when it did last */
     bool said_away;
     bool pipe_closed; /* nobody reads our output */
     bool has_ended;
@@ -418,8 +419,9 @@ static int follow(struct attach *attach, struct weir_err *err)
     result = weir_client_stream(&attach->client, NULL, err);
     if (result < 0)
         return result;
-    if (attach->is_away)
+    if (attach->said_away)
         say(attach, "is followed again: weir is back");
+    attach->connected_ms = weir_clock_mono_ms();
     attach->is_away = false;
     attach->said_away = false;
     while (!attach->has_ended && !attach->leaves) {
@@ -470,7 +472,9 @@ static int follow_to_end(struct attach *attach, struct weir_err *err)
         weir_http_client_close(&attach->control.http);
         if (!attach->is_away) {
             away_ms = weir_clock_mono_ms();
-            delay_ms = RETRY_FIRST_MS;
+            /* A stream that breaks as soon as it begins is not asked for without pause. */
+            if (away_ms - attach->connected_ms > RETRY_MAX_MS)
+                delay_ms = RETRY_FIRST_MS;
         }
         attach->is_away = true;
         if (weir_clock_mono_ms() - away_ms > AWAY_MAX_MS) {

@@ -43,6 +43,7 @@ struct weir_local {
     struct weir_slots slots;
     struct weir_launcher launcher;
     int notes_fd;
+    uint64_t serial_floor; /* the last of earlier servers that is still in the books */
     uint64_t last_serial;
     struct used_slots weir_vec(struct used_slot) used; /* by slot */
     size_t n_in_doubt;
@@ -275,6 +276,21 @@ static int tell_lost(const struct weir_local *local, const struct weir_attempt_s
     return 0;
 }
 
+/* A slot that was made anew says nothing of an attempt that an earlier server launched: that may
+ * still run. */
+static int tell_forbidden(const struct weir_local *local, const struct weir_attempt_status *status,
+                          struct weir_cluster_facts *facts, struct weir_err *err)
+{
+    int r = 0;
+
+    facts->phase = WEIR_SEEN_ENDED;
+    if (local->slots.is_new && status->id.serial <= local->serial_floor)
+        r = tell_lost(local, status, facts, err);
+    if (r == 0 && facts->phase == WEIR_SEEN_ENDED)
+        facts->end = WEIR_END_NOT_STARTED;
+    return r;
+}
+
 static int tell(const struct weir_local *local, const struct weir_attempt_view *view,
                 struct weir_cluster_facts *ret_facts, struct weir_err *err)
 {
@@ -288,8 +304,7 @@ static int tell(const struct weir_local *local, const struct weir_attempt_view *
         facts.phase = WEIR_SEEN_NOTHING;
         break;
     case WEIR_ATTEMPT_FORBIDDEN:
-        facts.phase = WEIR_SEEN_ENDED;
-        facts.end = WEIR_END_NOT_STARTED;
+        r = tell_forbidden(local, status, &facts, err);
         break;
     case WEIR_ATTEMPT_CLAIMED:
     case WEIR_ATTEMPT_RUNNING:
@@ -501,11 +516,16 @@ static int prepare(struct weir_local *local, const struct weir_local_config *con
 {
     char path[PATH_BYTES + 8];
     uint64_t serial = 0;
+    struct stat st;
     int r;
 
     snprintf(path, sizeof(path), "%s/" OUTPUT_FOLDER, local->data_dir);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return weir_error_errno(err, errno, "make '%s'", path);
+    if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        weir_error(err, WEIR_E_CORRUPT, "'%s' is not a directory", path);
+        return weir_error_hint(err, "move it away; the output of earlier jobs is gone then");
+    }
     r = weir_slots_open(local->data_dir, SLOTS_MIN, &local->slots, err);
     if (r == 0)
         r = make_slots(local, local->slots.n, err);
@@ -515,6 +535,7 @@ static int prepare(struct weir_local *local, const struct weir_local_config *con
         r = weir_notes_open(local->data_dir, &local->notes_fd, err);
     if (r == 0)
         r = start_launcher(local, err);
+    local->serial_floor = config->serial_floor;
     local->last_serial = serial > config->serial_floor ? serial : config->serial_floor;
     return r;
 }
@@ -559,6 +580,14 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
     };
     *ret_local = local;
     return 0;
+}
+
+int weir_local_check(const struct weir_local *local, const struct weir_cluster_ref *ref,
+                     struct weir_err *err)
+{
+    int r = weir_slots_check(&local->slots, ref->slot, err);
+
+    return r < 0 ? weir_error_wrap(err, "'%s/" WEIR_SLOTS_FILE "'", local->data_dir) : 0;
 }
 
 struct weir_local *weir_local_close(struct weir_local *local)

@@ -409,8 +409,9 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
     if (r < 0) {
         weir_error_wrap(err, "'%s'", path);
         if (r == WEIR_E_CORRUPT)
-            weir_error_hint(err, "nothing was changed; move the file away to start empty, or "
-                                 "restore it from a backup");
+            weir_error_hint(err,
+                            "nothing was changed; restore it from a backup, or move it away to "
+                            "start without queues, jobs and history");
         weir_sqlite_close(store);
         return r;
     }
