@@ -249,7 +249,6 @@ static void on_look(uv_timer_t *timer)
     tick(up);
     if (up->server.store.sync(up->server.store.ctx, &err) < 0)
         weir_log_warn("store.sync", "%s", err.text);
-    weir_decision_log_flush(up->server.log);
     prune(up, now);
 }
 

@@ -3,6 +3,7 @@
 The job of these tests writes one line per start into a file, takes a lock per GPU for as long as it runs, and ends with a status that follows
 from its number: so a job run twice, lost, or given somebody else's GPU shows."""
 import collections
+import json
 import os
 import shutil
 import signal
@@ -335,6 +336,36 @@ def test_two_servers_on_one_folder(t):
     assert done.returncode == 1, (done.returncode, done.stderr)
     assert str(server.process.pid) in done.stderr.decode(), done.stderr
     server.submit('--', 'true')
+
+
+def test_a_kill_loses_no_decision(t):
+    """What was told before the kill is in the log; a record that was cut off is left out."""
+    server = t.serve('--simulate', '2xH100')
+
+    def replay(data):
+        done = subprocess.run([weirlib.WEIR, 'replay', '--data', data, '-o', 'json'], capture_output=True, timeout=60)
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    before = 0
+    for _ in range(5):
+        server.cli('run', '--', 'true')  # taken, started, ended: three decisions at the least
+        server.kill()
+        after = replay(server.data)
+        assert after['ticks'] >= before + 3 and after['differ'] == after['torn'] == 0, (before, after)
+        before = after['ticks']
+        server.start()
+    server.kill()
+    before = replay(server.data)['ticks']
+    newest = max(os.listdir(os.path.join(server.data, 'decisions')))
+    path = os.path.join(server.data, 'decisions', newest)
+    os.truncate(path, os.path.getsize(path) - 7)
+    after = replay(server.data)
+    assert after['ticks'] == before - 1 and after['torn'] == 1 and after['differ'] == 0, (before, after)
+    server.start()
+    server.cli('run', '--', 'true')
+    server.kill()
+    assert replay(server.data)['ticks'] >= before + 2
 
 
 def refused_start(server):
