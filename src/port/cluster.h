@@ -90,8 +90,8 @@ struct weir_cluster {
      * of it runs any more. WEIR_E_CORRUPT, WEIR_E_IO: cannot tell. */
     int (*look)(void *ctx, const struct weir_cluster_ref *ref, struct weir_cluster_facts *ret_facts,
                 struct weir_err *err);
-    /* The same, and forbids a start from now on: NOTHING becomes ENDED with WEIR_END_NOT_STARTED.
-     * For recovery. */
+    /* The same of what was adopted, and forbids a start from now on: NOTHING becomes ENDED with
+     * WEIR_END_NOT_STARTED. Unless this very cluster has launched it: that may still begin. */
     int (*settle)(void *ctx, const struct weir_cluster_ref *ref,
                   struct weir_cluster_facts *ret_facts, struct weir_err *err);
     /* signal: for SIGNAL and CHECKPOINT; grace_ms: for CHECKPOINT. WEIR_E_NOT_FOUND: it is gone. */

@@ -141,16 +141,18 @@ def test_the_launcher_cannot_be_started_again(t):
     assert server.tail().count('jobs start again') == 1, server.tail()
 
 
-def test_a_full_disk(t):
-    """Nothing accepted is lost; what cannot be accepted is refused with a reason; it goes on when there is space again."""
+def small_disk(t):
     if os.geteuid() != 0:
         raise Skip('needs root to mount a small tmpfs')
     disk = os.path.join(t.dir, 'disk')
     os.mkdir(disk)
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=12m,mode=755', 'tmpfs', disk], check=True)
     t.cleanups.append(lambda: subprocess.run(['umount', '-l', disk], check=False))
-    server = t.serve(data=os.path.join(disk, 'data'))
-    numbers = [server.submit(*job_args(t, server, 0.3)) for _ in range(20)]
+    return disk
+
+
+def fill(disk):
+    """The path of what fills it."""
     filler = os.path.join(disk, 'filler')
     with open(filler, 'wb', buffering=0) as file:
         try:
@@ -158,6 +160,15 @@ def test_a_full_disk(t):
                 file.write(b'x' * 65536)
         except OSError:
             pass
+    return filler
+
+
+def test_a_full_disk(t):
+    """Nothing accepted is lost; what cannot be accepted is refused with a reason; it goes on when there is space again."""
+    disk = small_disk(t)
+    server = t.serve(data=os.path.join(disk, 'data'))
+    numbers = [server.submit(*job_args(t, server, 0.3)) for _ in range(20)]
+    filler = fill(disk)
     refused = 0
     for _ in range(200):
         done = server.cli('run', '--detach', *job_args(t, server, 0), check=None)
@@ -177,26 +188,33 @@ def test_a_full_disk(t):
 
 def test_a_full_disk_empties_while_up(t):
     """The server stays up over the full disk, and takes jobs again without a restart."""
-    if os.geteuid() != 0:
-        raise Skip('needs root to mount a small tmpfs')
-    disk = os.path.join(t.dir, 'disk')
-    os.mkdir(disk)
-    subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=12m,mode=755', 'tmpfs', disk], check=True)
-    t.cleanups.append(lambda: subprocess.run(['umount', '-l', disk], check=False))
+    disk = small_disk(t)
     server = t.serve(data=os.path.join(disk, 'data'))
     numbers = [server.submit(*job_args(t, server, 1)) for _ in range(12)]
-    filler = os.path.join(disk, 'filler')
-    with open(filler, 'wb', buffering=0) as file:
-        try:
-            while True:
-                file.write(b'x' * 65536)
-        except OSError:
-            pass
+    filler = fill(disk)
     time.sleep(2.5)  # jobs end while there is no room to write it down
     os.unlink(filler)
     wait_for('jobs to be taken again',
              lambda: server.cli('run', '--detach', '--', 'true', check=None).returncode == 0, 30, every=0.2)
     check_all(t, server, numbers)
+
+
+def test_a_failed_write_disturbs_no_launch(t):
+    """The state is built anew then; what the launcher has in hand begins all the same, and at once."""
+    disk = small_disk(t)
+    server = t.serve(data=os.path.join(disk, 'data'))
+    launcher = launcher_of(server)
+    freeze(launcher)
+    number = server.submit(*job_args(t, server, 0))
+    server.wait_state(number, 'starting')
+    filler = fill(disk)
+    failed = wait_for('a write to fail', lambda: [d for d in [server.cli('run', '--detach', '--', 'true', check=None)] if d.returncode != 0])
+    assert b'disk is full' in failed[0].stderr, failed
+    os.unlink(filler)
+    os.kill(launcher, signal.SIGCONT)
+    check_all(t, server, [number])
+    said = server.cli('get', 'events', '-o', 'json').stdout.decode()
+    assert 'workload.started' in said and 'requeued' not in said, said
 
 
 def test_a_read_only_folder(t):

@@ -29,9 +29,10 @@ _Static_assert((int)WEIR_CLUSTER_DETAIL_MAX == (int)WEIR_ATTEMPT_WHY_MAX,
 
 /* An attempt is in doubt when it may never begin: nobody claimed it when it was refused, when the
  * launcher died, or when the server did. Looking at it then settles it, until its slot says what it
- * is. */
+ * is. One that our launcher has in hand is not, even if the state is built anew meanwhile. */
 struct used_slot {
     uint64_t serial; /* of the attempt that has it; 0: free */
+    uint64_t sent;   /* of the attempt that was sent to the launcher that lives, last */
     bool is_in_doubt;
 };
 
@@ -88,10 +89,19 @@ static void set_doubt(struct weir_local *local, struct used_slot *used, bool is_
         local->n_in_doubt--;
 }
 
+/* The launcher does not have it, or not any more. */
+static void doubt(struct weir_local *local, struct used_slot *used)
+{
+    if (used == NULL)
+        return;
+    used->sent = 0;
+    set_doubt(local, used, used->serial != 0);
+}
+
 static void doubt_all(struct weir_local *local)
 {
     weir_vec_foreach (used, &local->used)
-        set_doubt(local, used, used->serial != 0);
+        doubt(local, used);
 }
 
 static void set_used(struct weir_local *local, uint32_t slot, uint64_t serial)
@@ -130,6 +140,7 @@ static uint32_t grace_of(int64_t ms)
 static int local_launch(void *ctx, const struct weir_cluster_launch *launch, struct weir_err *err)
 {
     struct weir_local *local = ctx;
+    struct used_slot *used = used_by(local, launch->ref.serial, launch->ref.slot);
     gid_t groups[GROUPS_MAX];
     int n_groups = GROUPS_MAX;
     char output[128];
@@ -147,10 +158,10 @@ static int local_launch(void *ctx, const struct weir_cluster_launch *launch, str
         .cgroup = cgroup,
         .memory_max_bytes = local->cgroup[0] != '\0' ? launch->memory_max_bytes : 0,
     };
+    int r;
 
     if (launch->switch_user) {
-        int r = groups_of(launch->uid, launch->gid, groups, &n_groups, err);
-
+        r = groups_of(launch->uid, launch->gid, groups, &n_groups, err);
         if (r < 0)
             return r;
         request.set_identity = true;
@@ -161,7 +172,10 @@ static int local_launch(void *ctx, const struct weir_cluster_launch *launch, str
     }
     output_dir_name(launch->number, launch->member, launch->attempt, output, sizeof(output));
     cgroup_name(local, &request.id, cgroup, sizeof(cgroup));
-    return weir_launcher_launch(&local->launcher, &request, err);
+    r = weir_launcher_launch(&local->launcher, &request, err);
+    if (r == 0 && used != NULL)
+        used->sent = used->serial;
+    return r;
 }
 
 static int start_launcher(struct weir_local *local, struct weir_err *err)
@@ -196,7 +210,7 @@ int weir_local_service(struct weir_local *local, struct weir_err *err)
         if (refusal.serial == 0) /* whose it was could not be read */
             doubt_all(local);
         else
-            set_doubt(local, used_by(local, refusal.serial, refusal.slot), true);
+            doubt(local, used_by(local, refusal.serial, refusal.slot));
     }
     if (r != WEIR_E_UNAVAILABLE)
         return r;
@@ -324,10 +338,10 @@ static int tell(const struct weir_local *local, const struct weir_attempt_view *
     return r;
 }
 
-static int local_settle(void *ctx, const struct weir_cluster_ref *ref,
-                        struct weir_cluster_facts *ret_facts, struct weir_err *err)
+/* Forbids what has not begun. */
+static int settle(struct weir_local *local, const struct weir_cluster_ref *ref,
+                  struct weir_cluster_facts *ret_facts, struct weir_err *err)
 {
-    struct weir_local *local = ctx;
     struct weir_attempt_id id = id_of(ref);
     struct weir_attempt_view view = {0};
     int r = weir_slots_forbid(&local->slots, &id, &view.status, err);
@@ -352,7 +366,7 @@ static int local_look(void *ctx, const struct weir_cluster_ref *ref,
     int r;
 
     if (used != NULL && used->is_in_doubt)
-        return local_settle(ctx, ref, ret_facts, err);
+        return settle(local, ref, ret_facts, err);
     r = weir_slots_view(&local->slots, &id, &view, err);
     return r < 0 ? r : tell(local, &view, ret_facts, err);
 }
@@ -448,7 +462,8 @@ static int local_adopt(void *ctx, const struct weir_cluster_ref *ref, struct wei
     if (r < 0)
         return r;
     set_used(local, ref->slot, ref->serial);
-    set_doubt(local, &local->used.items[ref->slot], true);
+    set_doubt(local, &local->used.items[ref->slot],
+              local->used.items[ref->slot].sent != ref->serial);
     if (ref->serial > local->last_serial)
         local->last_serial = ref->serial;
     return 0;
@@ -567,7 +582,7 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
         .ctx = local,
         .launch = local_launch,
         .look = local_look,
-        .settle = local_settle,
+        .settle = local_look, /* adopted, and in doubt unless the launcher has it */
         .command = local_command,
         .notice_fd = local_notice_fd,
         .notices = local_notices,
