@@ -49,6 +49,8 @@ static void start(struct weir_server *server, const struct weir_action *action)
     if (r == 0)
         return;
     weir_log_warn("attempt.launch", "task %u: %s", action->task, err.text);
+    snprintf(facts.detail, sizeof(facts.detail), "%.*s",
+             WEIR_STR_ARG(weir_str_cut(weir_str(err.text), sizeof(facts.detail) - 1)));
     if (is_for_good(r)) {
         facts.end = WEIR_END_EXITED;
         facts.exit_status = CANNOT_EXECUTE;
@@ -75,13 +77,14 @@ void weir_server_act(struct weir_server *server, const struct weir_world *before
 
 static void forget_attempt(struct weir_server *server, uint32_t task)
 {
+    static const struct weir_cluster_ref none;
     struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
 
     if (attempt == NULL || attempt->ref.serial == 0)
         return;
     weir_map_remove(&server->by_serial, weir_server_serial_key(&attempt->ref.serial));
     server->cluster.release(server->cluster.ctx, &attempt->ref);
-    *attempt = (struct weir_server_attempt){0};
+    weir_server_attempt_set(attempt, &none);
 }
 
 int weir_server_retire(struct weir_server *server, const struct weir_plan *plan,

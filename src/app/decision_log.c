@@ -357,8 +357,10 @@ static int open_folder(const char *data_dir, int *ret_fd, struct weir_err *err)
     if (mkdirat(data_fd, WEIR_DECISION_FOLDER, 0700) < 0 && errno != EEXIST)
         return weir_error_errno(err, errno, "make '%s/%s'", data_dir, WEIR_DECISION_FOLDER);
     fd = openat(data_fd, WEIR_DECISION_FOLDER, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return weir_error_errno(err, errno, "open '%s/%s'", data_dir, WEIR_DECISION_FOLDER);
+    if (fd < 0) {
+        weir_error_errno(err, errno, "open '%s/%s'", data_dir, WEIR_DECISION_FOLDER);
+        return weir_error_hint(err, "move it away; earlier decisions cannot be repeated then");
+    }
     *ret_fd = fd;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "app/server.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/tree.h"
 #include "fmt/json.h"
 
@@ -20,6 +21,8 @@ void weir_server_unload(struct weir_server *server)
     server->world = NULL;
     server->plan = (struct weir_plan){0};
     server->edit = weir_edit_destroy(server->edit);
+    weir_vec_foreach (attempt, &server->attempts)
+        weir_mem_free(attempt->detail);
     weir_vec_finish(&server->attempts);
     weir_map_finish(&server->by_serial);
 }
@@ -151,7 +154,7 @@ static int restore_attempt(struct weir_server *server, uint32_t task,
     if (attempt == NULL ||
         weir_map_set(&server->by_serial, weir_server_serial_key(&ref.serial), task) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
-    *attempt = (struct weir_server_attempt){.ref = ref};
+    weir_server_attempt_set(attempt, &ref);
     r = server->cluster.adopt(server->cluster.ctx, &ref, err);
     if (r < 0)
         return r;

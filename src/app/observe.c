@@ -2,6 +2,7 @@
 #include "base/bitset.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/units.h"
 
 #include <string.h>
@@ -16,6 +17,13 @@ struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, u
         if (weir_vec_push(&server->attempts, none) < 0)
             return NULL;
     return &server->attempts.items[task];
+}
+
+void weir_server_attempt_set(struct weir_server_attempt *attempt,
+                             const struct weir_cluster_ref *ref)
+{
+    weir_mem_free(attempt->detail);
+    *attempt = (struct weir_server_attempt){.ref = *ref};
 }
 
 /* ---- attempts ---- */
@@ -63,15 +71,23 @@ static void vacate(struct weir_server *server, uint32_t task, uint32_t pid)
     }
 }
 
-static int see_end(struct weir_server *server, uint32_t task,
+static int see_end(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt,
                    const struct weir_cluster_facts *facts, struct weir_err *err)
 {
     struct weir_task *row = weir_edit_task(server->edit, task);
+    char *detail = facts->detail[0] != '\0' ? weir_mem_strdup(facts->detail) : NULL;
 
-    if (row == NULL)
+    if (row == NULL || (detail == NULL && facts->detail[0] != '\0')) {
+        weir_mem_free(detail);
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
+    }
+    weir_mem_free(attempt->detail);
+    attempt->detail = detail;
     vacate(server, task, facts->pid);
     row->ended = facts->end;
+    /* It was seen running: then its record is gone, and nobody knows what became of it. */
+    if (facts->end == WEIR_END_NOT_STARTED && row->state == WEIR_TASK_RUNNING)
+        row->ended = WEIR_END_LOST;
     row->exit_status = facts->exit_status;
     row->ended_wall_ms = facts->ended_wall_ms;
     server->dirty = true;
@@ -89,7 +105,7 @@ int weir_server_see(struct weir_server *server, uint32_t task,
     if (!weir_task_state_holds(row->state) || row->ended != WEIR_END_NOT || attempt == NULL)
         return 0;
     if (facts->phase == WEIR_SEEN_ENDED)
-        return see_end(server, task, facts, err);
+        return see_end(server, task, attempt, facts, err);
     if (facts->phase != WEIR_SEEN_RUNNING)
         return 0;
     if (facts->pid != 0)

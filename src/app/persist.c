@@ -77,6 +77,14 @@ static int64_t ended_at(const struct weir_task *task, struct weir_now now)
     return task->ended_wall_ms > 0 ? task->ended_wall_ms : now.wall_ms;
 }
 
+/* Why its attempt could not be started; "" where it was, or nothing is known. */
+static const char *detail_of(struct weir_server *server, uint32_t task)
+{
+    const struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+
+    return attempt != NULL && attempt->detail != NULL ? attempt->detail : "";
+}
+
 static int persist_task(struct weir_server *server, const struct weir_world *before,
                         const struct weir_world *after, uint32_t index, struct weir_now now,
                         struct weir_err *err)
@@ -107,6 +115,7 @@ static int persist_task(struct weir_server *server, const struct weir_world *bef
         .slot = attempt->ref.slot,
         .node = node_name(held, held_task->node),
         .grants = weir_buf_view(&grants),
+        .detail = weir_str(detail_of(server, index)),
         .started_wall_ms = task->started_wall_ms,
         .started_mono_ms = task->started_mono_ms,
         .ended_wall_ms = ended_at(task, now),
@@ -119,35 +128,42 @@ static int persist_task(struct weir_server *server, const struct weir_world *bef
     return r;
 }
 
+/* Which of its tasks tells how a workload ended. */
+struct end_told {
+    bool by_failure;
+    uint32_t member;
+};
+
 /* How a workload ended is how the first of its tasks that failed did; a member that was stopped for
  * that tells nothing. */
-static void sum_up_end(const struct weir_task *task, bool *has_failed,
+static void sum_up_end(const struct weir_task *task, struct end_told *told,
                        struct weir_workload_record *record)
 {
     bool failed = task->state == WEIR_TASK_FAILED || task->state == WEIR_TASK_LOST;
 
-    if (*has_failed || (!failed && record->exit_status != 0))
+    if (told->by_failure || (!failed && record->exit_status != 0))
         return;
     if (failed || task->exit_status != 0)
         record->exit_status = task->exit_status;
     if (failed || record->cause == WEIR_CAUSE_NONE || task->exit_status != 0)
         record->cause = task->cause;
-    *has_failed = failed;
+    *told = (struct end_told){failed, task->member};
 }
 
 /* What a workload's record takes from its tasks. */
 static void sum_up_tasks(const struct weir_world *before, const struct weir_world *after,
                          const struct weir_workload *w, struct weir_now now,
-                         struct weir_workload_record *record, struct weir_buf *gpus)
+                         struct weir_workload_record *record, struct end_told *ret_told,
+                         struct weir_buf *gpus)
 {
     bool has_ended = weir_task_state_is_final(record->state);
-    bool has_failed = false;
+    struct end_told told = {0};
 
     for (uint32_t t = w->first_task; t != WEIR_NONE;) {
         const struct weir_task *task = weir_world_task(after, t);
         const struct weir_world *held = has_ended ? holding_version(before, after, t) : after;
 
-        sum_up_end(task, &has_failed, record);
+        sum_up_end(task, &told, record);
         if (task->attempt > record->attempt)
             record->attempt = task->attempt;
         if (task->started_wall_ms > 0 &&
@@ -160,13 +176,19 @@ static void sum_up_tasks(const struct weir_world *before, const struct weir_worl
             record->node = node_name(held, weir_world_task(held, t)->node);
         t = task->next_in_workload;
     }
+    *ret_told = told;
 }
 
+/* What only the records of tasks say. */
+struct told_by_records {
+    struct weir_buf gpus;
+    struct weir_buf detail;
+    uint32_t detail_member;
+};
+
 /* Adds the keys of one stored "KEY:mgpu:bytes:slots,…" that are not there yet. */
-static int add_keys(void *arg, const struct weir_task_record *task)
+static void add_keys(struct weir_str rest, struct weir_buf *gpus)
 {
-    struct weir_buf *gpus = arg;
-    struct weir_str rest = task->grants;
     struct weir_str grant;
 
     while (rest.len > 0 && weir_str_split(&rest, ',', &grant)) {
@@ -178,15 +200,24 @@ static int add_keys(void *arg, const struct weir_task_record *task)
         weir_buf_puts(gpus, gpus->len > 0 ? "," : "");
         weir_buf_str(gpus, key);
     }
+}
+
+static int read_task(void *arg, const struct weir_task_record *task)
+{
+    struct told_by_records *told = arg;
+
+    add_keys(task->grants, &told->gpus);
+    if (task->member == told->detail_member)
+        weir_buf_str(&told->detail, task->detail);
     return 0;
 }
 
 /* Tasks of one workload end at different times: what each held last is in its record. */
-static int list_all_gpus(struct weir_server *server, uint64_t number, struct weir_buf *gpus,
-                         struct weir_err *err)
+static int read_tasks(struct weir_server *server, uint64_t number, struct told_by_records *told,
+                      struct weir_err *err)
 {
-    weir_buf_reset(gpus);
-    return server->store.each_task(server->store.ctx, number, add_keys, gpus, err);
+    weir_buf_reset(&told->gpus);
+    return server->store.each_task(server->store.ctx, number, read_task, told, err);
 }
 
 static int persist_workload(struct weir_server *server, const struct weir_world *before,
@@ -194,7 +225,9 @@ static int persist_workload(struct weir_server *server, const struct weir_world 
                             struct weir_err *err)
 {
     const struct weir_workload *w = weir_world_workload(after, index);
-    struct weir_buf gpus = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
+    struct told_by_records tasks = {.gpus = WEIR_BUF_INIT(GRANTS_BYTES_MAX),
+                                    .detail = WEIR_BUF_INIT(WEIR_CLUSTER_DETAIL_MAX)};
+    struct end_told told;
     struct weir_workload_record record = {
         .number = w->number,
         .state = state_of(after, index),
@@ -204,17 +237,24 @@ static int persist_workload(struct weir_server *server, const struct weir_world 
     };
     int r = 0;
 
-    sum_up_tasks(before, after, w, now, &record, &gpus);
+    sum_up_tasks(before, after, w, now, &record, &told, &tasks.gpus);
+    tasks.detail_member = told.member;
     if (!weir_task_state_is_final(record.state))
         record.ended_wall_ms = 0;
     else if (w->n_tasks > 1)
-        r = list_all_gpus(server, w->number, &gpus, err);
-    record.gpus = weir_buf_view(&gpus);
+        r = read_tasks(server, w->number, &tasks, err);
+    else
+        weir_buf_puts(&tasks.detail, detail_of(server, w->first_task));
+    record.gpus = weir_buf_view(&tasks.gpus);
+    record.detail = weir_buf_view(&tasks.detail);
     if (r == 0)
-        r = weir_buf_check(&gpus, "the devices of a workload", err);
+        r = weir_buf_check(&tasks.gpus, "the devices of a workload", err);
+    if (r == 0)
+        r = weir_buf_check(&tasks.detail, "why a workload did not start", err);
     if (r == 0)
         r = server->store.update_workload(server->store.ctx, &record, err);
-    weir_buf_finish(&gpus);
+    weir_buf_finish(&tasks.gpus);
+    weir_buf_finish(&tasks.detail);
     return r;
 }
 
@@ -250,6 +290,7 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
     const struct weir_task *was = weir_world_task(before, action->task);
     const struct weir_task *is = weir_world_task(after, action->task);
     const struct weir_workload *w = weir_world_workload(after, is->workload);
+    const char *why = detail_of(server, action->task);
     char subject[64];
     struct weir_buf detail = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
     int r;
@@ -266,6 +307,8 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
     }
     if (action->kind == WEIR_ACTION_SETTLE && is->exit_status != 0)
         weir_buf_printf(&detail, " exit %d", is->exit_status);
+    if (action->kind == WEIR_ACTION_SETTLE && why[0] != '\0')
+        weir_buf_printf(&detail, ": %s", why);
     r = weir_server_event(server, WEIR_STR("weir"), event_kind(action), weir_str(subject),
                           weir_str(weir_cause_name((enum weir_cause)action->cause)),
                           weir_str(weir_task_state_name((enum weir_task_state)was->state)),
@@ -390,7 +433,7 @@ int weir_server_assign_attempts(struct weir_server *server, const struct weir_pl
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
         if (server->cluster.new_ref(server->cluster.ctx, &ref, err) < 0)
             return weir_error_code(err);
-        *attempt = (struct weir_server_attempt){.ref = ref};
+        weir_server_attempt_set(attempt, &ref);
         if (weir_map_set(&server->by_serial, weir_server_serial_key(&ref.serial), action->task) < 0)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an attempt");
     }

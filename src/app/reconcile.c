@@ -93,6 +93,16 @@ static int decide(struct weir_server *server, const struct weir_world *before, s
     return 0;
 }
 
+/* Written before anybody hears of it: so a kill finds in the log whatever was told. */
+static void log_decision(struct weir_server *server, const struct weir_world *before,
+                         const struct weir_plan *plan, struct weir_now now)
+{
+    if (server->log == NULL)
+        return;
+    weir_decision_log_tick(server->log, before, &server->policy, now, server->seed, plan);
+    weir_decision_log_flush(server->log);
+}
+
 static void keep_plan(struct weir_server *server, const struct weir_world *before,
                       const struct weir_world *after, const struct weir_plan *plan,
                       struct weir_now now)
@@ -137,8 +147,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     }
     server->retry_mono_ms = 0;
     server->look_at_all = false;
-    if (server->log != NULL)
-        weir_decision_log_tick(server->log, before, &server->policy, now, server->seed, &plan);
+    log_decision(server, before, &plan, now);
     keep_plan(server, before, after, &plan, now);
     answer(server, 0, NULL);
     weir_server_act(server, before, &server->plan);

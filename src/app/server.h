@@ -29,6 +29,7 @@ struct weir_server_attempt {
     struct weir_cluster_ref ref;
     uint32_t is_asked_to_stop; /* enum weir_cause it was last asked for; 0: not yet */
     uint32_t is_occupying;     /* the simulated devices were told */
+    char *detail;              /* why it could not be started; owned; NULL: nothing is known */
 };
 
 struct weir_server_done {
@@ -130,6 +131,9 @@ int weir_server_see(struct weir_server *server, uint32_t task,
                     const struct weir_cluster_facts *facts, struct weir_err *err);
 struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server,
                                                    uint32_t task); /* NULL: no memory */
+/* Another attempt in its place; serial 0: none. */
+void weir_server_attempt_set(struct weir_server_attempt *attempt,
+                             const struct weir_cluster_ref *ref);
 
 /* ---- persist.c ---- */
 /* Writes what `before` → `after` and the plan changed into the transaction. */

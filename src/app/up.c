@@ -213,7 +213,6 @@ static void on_look(uv_timer_t *timer)
     tick(up);
     if (up->server.store.sync(up->server.store.ctx, &err) < 0)
         weir_log_warn("store.sync", "%s", err.text);
-    weir_decision_log_flush(up->server.log);
     if (now.mono_ms - up->prune_mono_ms >= PRUNE_EVERY_MS && !up->server.in_transaction) {
         up->prune_mono_ms = now.mono_ms;
         weir_server_prune(&up->server, now);
@@ -288,33 +287,54 @@ static int open_store(struct up *up, struct weir_err *err)
     return weir_sqlite_open(path, &up->sqlite, &up->server.store, err);
 }
 
-static int note_serial(void *arg, const struct weir_task_record *task)
-{
-    uint64_t *floor = arg;
-
-    if (task->serial > *floor)
-        *floor = task->serial;
-    return 0;
-}
-
-struct serials {
-    struct weir_store *store;
-    uint64_t floor;
+struct earlier {
+    struct up *up;
+    uint64_t serial_floor;
     struct weir_err *err;
 };
 
+static int note_serial(void *arg, const struct weir_task_record *task)
+{
+    struct earlier *earlier = arg;
+
+    if (task->serial > earlier->serial_floor)
+        earlier->serial_floor = task->serial;
+    return 0;
+}
+
 static int note_serials(void *arg, const struct weir_workload_record *workload)
 {
-    struct serials *serials = arg;
+    struct earlier *earlier = arg;
+    struct weir_store *store = &earlier->up->server.store;
 
-    return serials->store->each_task(serials->store->ctx, workload->number, note_serial,
-                                     &serials->floor, serials->err);
+    return store->each_task(store->ctx, workload->number, note_serial, earlier, earlier->err);
+}
+
+static int check_attempt(void *arg, const struct weir_task_record *task)
+{
+    struct earlier *earlier = arg;
+    struct weir_cluster_ref ref = {task->serial, task->nonce, task->slot};
+
+    if (!weir_task_state_holds(task->state) ||
+        weir_local_check(earlier->up->local, &ref, earlier->err) == 0)
+        return 0;
+    return weir_error_wrap(earlier->err, "what became of workload %llu cannot be told",
+                           (unsigned long long)task->number);
+}
+
+static int check_attempts(void *arg, const struct weir_workload_record *workload)
+{
+    struct earlier *earlier = arg;
+    struct weir_store *store = &earlier->up->server.store;
+
+    return store->each_task(store->ctx, workload->number, check_attempt, earlier, earlier->err);
 }
 
 static int open_jobs(struct up *up, struct weir_err *err)
 {
     static const char *const launcher_argv[] = {"weir-launcher", "launcher", NULL};
-    struct serials serials = {&up->server.store, 0, err};
+    struct earlier earlier = {up, 0, err};
+    struct weir_store *store = &up->server.store;
     struct weir_workload_filter live = {.state = -1};
     char cgroup[PATH_BYTES] = "";
     struct weir_local_config config = {.data_dir = up->data_dir,
@@ -323,11 +343,13 @@ static int open_jobs(struct up *up, struct weir_err *err)
     int r = weir_cgroup_root(up->options->cgroup, cgroup, sizeof(cgroup), err);
 
     if (r == 0)
-        r = up->server.store.each_workload(up->server.store.ctx, &live, false, note_serials,
-                                           &serials, err);
+        r = store->each_workload(store->ctx, &live, false, note_serials, &earlier, err);
     up->confines = cgroup[0] != '\0';
-    config.serial_floor = serials.floor;
-    return r < 0 ? r : weir_local_open(&config, &up->local, &up->server.cluster, err);
+    config.serial_floor = earlier.serial_floor;
+    if (r == 0)
+        r = weir_local_open(&config, &up->local, &up->server.cluster, err);
+    return r < 0 ? r
+                 : store->each_workload(store->ctx, &live, false, check_attempts, &earlier, err);
 }
 
 static int listen_tcp(struct up *up, struct weir_err *err)

@@ -38,8 +38,9 @@ struct attach {
     struct weir_attach_output output;
     struct weir_waits waits;
     char state[STATE_MAX];
-    uint32_t member; /* options->member as a number */
-    bool is_away;    /* the server does not answer */
+    uint32_t member;      /* options->member as a number */
+    bool is_away;         /* the server does not answer */
+    int64_t connected_ms; /* when it did last */
     bool said_away;
     bool pipe_closed; /* nobody reads our output */
     bool has_ended;
@@ -236,6 +237,33 @@ static int read_json(struct weir_str text, struct weir_arena *arena, struct weir
     return result;
 }
 
+static bool has_said_why(const struct attach *attach)
+{
+    for (size_t i = 0; i < attach->output.members.n; i++)
+        if (attach->output.members.items[i].streams[1].printed > 0)
+            return true;
+    return false;
+}
+
+/* "exit 3" is what the exit status says; "exit 126: …" tells why the command could not be started.
+ * The attempt itself has said that on its stderr, if it came that far. */
+static void tell_failure(const struct attach *attach, struct weir_str reason)
+{
+    struct weir_str why = reason;
+    struct weir_str status;
+
+    if (!weir_str_starts_with(reason, WEIR_STR("exit "))) {
+        if (reason.len > 0)
+            say(attach, "failed: %.*s", WEIR_STR_ARG(reason));
+        return;
+    }
+    weir_str_split(&why, ':', &status);
+    why = weir_str_trim(why);
+    if (why.len > 0 && !has_said_why(attach))
+        fprintf(stderr, "weir: job %s could not start: %.*s\n", attach->options->id,
+                WEIR_STR_ARG(why));
+}
+
 static int status_of(const struct attach *attach, const struct weir_tree *workload)
 {
     struct weir_str reason = weir_client_text(workload, "reason");
@@ -252,8 +280,7 @@ static int status_of(const struct attach *attach, const struct weir_tree *worklo
                 attach->options->id);
         return WEIR_EXIT_UNKNOWN;
     }
-    if (reason.len > 0 && !weir_str_starts_with(reason, WEIR_STR("exit ")))
-        say(attach, "failed: %.*s", WEIR_STR_ARG(reason));
+    tell_failure(attach, reason);
     return status > 0 && status < 256 ? (int)status : WEIR_EXIT_NO;
 }
 
@@ -392,8 +419,9 @@ static int follow(struct attach *attach, struct weir_err *err)
     result = weir_client_stream(&attach->client, NULL, err);
     if (result < 0)
         return result;
-    if (attach->is_away)
+    if (attach->said_away)
         say(attach, "is followed again: weir is back");
+    attach->connected_ms = weir_clock_mono_ms();
     attach->is_away = false;
     attach->said_away = false;
     while (!attach->has_ended && !attach->leaves) {
@@ -444,7 +472,9 @@ static int follow_to_end(struct attach *attach, struct weir_err *err)
         weir_http_client_close(&attach->control.http);
         if (!attach->is_away) {
             away_ms = weir_clock_mono_ms();
-            delay_ms = RETRY_FIRST_MS;
+            /* A stream that breaks as soon as it begins is not asked for without pause. */
+            if (away_ms - attach->connected_ms > RETRY_MAX_MS)
+                delay_ms = RETRY_FIRST_MS;
         }
         attach->is_away = true;
         if (weir_clock_mono_ms() - away_ms > AWAY_MAX_MS)
@@ -481,8 +511,10 @@ int weir_attach(const struct weir_client *client, const struct weir_attach_optio
     if (options->starts != NULL)
         result = weir_attach_output_start(&attach.output, attach.member, options->attempt,
                                           options->starts, err);
+    if (options->signal != 0)
+        pass_on_end(&attach, options->signal);
     if (result == 0)
-        result = follow_to_end(&attach, err);
+        result = attach.leaves ? attach.status : follow_to_end(&attach, err);
     weir_attach_output_finish(&attach.output);
     weir_frames_finish(&attach.frames);
     weir_client_finish(&attach.control);

@@ -17,6 +17,7 @@ struct weir_attach_options {
     bool quiet; /* says nothing of its own on stderr but errors */
     bool tells; /* says why the job waits */
     bool label; /* "[3] " before each line */
+    int signal; /* that came before, and ends the job if it can; 0: none */
     /* For those who only look: */
     bool looks;             /* passes no signal on; the status is 0 once the job has ended */
     bool hides[2];          /* not stdout, not stderr */

@@ -52,6 +52,7 @@ void weir_attach_signals_begin(void)
 
 void weir_attach_signals_end(void)
 {
+    weir_attach_signals_look(); /* one that came too late must not take the outcome with it */
     for (size_t i = 0; i < N_CAUGHT; i++)
         sigaction(caught[i].number, &actions_before[i], NULL);
     sigaction(SIGPIPE, &pipe_before, NULL);

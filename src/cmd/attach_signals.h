@@ -8,7 +8,8 @@
 
 /* Catches and blocks them; SIGPIPE is ignored. */
 void weir_attach_signals_begin(void);
-void weir_attach_signals_end(void); /* as it was before */
+/* As it was before. What came and was not taken is forgotten. */
+void weir_attach_signals_end(void);
 /* For ppoll() and its like: what is blocked while waiting. */
 const sigset_t *weir_attach_signals_mask(void);
 /* A signal that came since, once each, in order of their numbers; 0: none. */

@@ -6,13 +6,13 @@
 #include "cmd/attach_signals.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/interruption.h"
 #include "cmd/output.h"
 #include "cmd/run_body.h"
 #include "fmt/json.h"
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <stdio.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -217,34 +217,16 @@ static int make_body(const struct weir_args *args, struct weir_buf *out, struct 
 
 /* ---- submitting ---- */
 
-/* A signal ends the wait for a server that is away; before the answer nobody knows whether the job
- * was taken. */
-static bool was_interrupted(void *arg)
-{
-    int *number = arg;
-
-    if (*number == 0)
-        *number = weir_attach_signals_take();
-    return *number != 0;
-}
-
-static void pause_ms(int ms)
-{
-    struct timespec time = {0, (long)ms * 1000000};
-
-    ppoll(NULL, 0, &time, weir_attach_signals_mask());
-}
-
 /* Sends it again, under the same key, while the server restarts: it cannot be taken twice. */
-static int submit(struct weir_client *client, struct submission *submission,
-                  struct weir_arena *arena, int *interrupted, struct weir_err *err)
+static int send_until_taken(struct weir_client *client, struct submission *submission,
+                            struct weir_interruption *interruption, struct weir_arena *arena,
+                            const struct weir_tree **ret_answer, struct weir_err *err)
 {
     struct weir_client_request request = {.method = "POST",
                                           .content_type = "application/json",
                                           .body = weir_buf_view(&submission->body),
                                           .key = submission->key,
                                           .last = true};
-    const struct weir_tree *answer = NULL;
     int64_t until_ms = weir_clock_mono_ms() + RETRY_MS;
     bool was_there = !weir_client_is_absent(client);
 
@@ -252,16 +234,25 @@ static int submit(struct weir_client *client, struct submission *submission,
         int result;
 
         weir_client_path(client, "/v1/workloads");
-        result = weir_client_call(client, &request, arena, &answer, err);
-        if (result == 0)
-            break;
-        if (*interrupted != 0 || result != WEIR_E_UNAVAILABLE || !was_there ||
-            weir_clock_mono_ms() > until_ms)
+        result = weir_client_call(client, &request, arena, ret_answer, err);
+        interruption->was_sent |= client->http.was_sent;
+        if (result != WEIR_E_UNAVAILABLE || !was_there || weir_clock_mono_ms() > until_ms)
             return result;
-        pause_ms(RETRY_PAUSE_MS);
-        if (was_interrupted(interrupted))
+        if (weir_interruption_pause(interruption, RETRY_PAUSE_MS) ||
+            (interruption->number != 0 && !interruption->was_sent))
             return result;
     }
+}
+
+static int submit(struct weir_client *client, struct submission *submission,
+                  struct weir_interruption *interruption, struct weir_arena *arena,
+                  struct weir_err *err)
+{
+    const struct weir_tree *answer = NULL;
+    int result = send_until_taken(client, submission, interruption, arena, &answer, err);
+
+    if (result < 0)
+        return result;
     snprintf(submission->id, sizeof(submission->id), "%.*s",
              WEIR_STR_ARG(weir_client_text(answer, "id")));
     submission->n_members = weir_client_i64(answer, "members", 1);
@@ -317,20 +308,17 @@ static int run_attached(const struct weir_args *args, struct weir_client *client
 {
     struct weir_attach_options attach = {.id = submission->id,
                                          .quiet = weir_args_has(args, "quiet")};
-    int interrupted = 0;
+    struct weir_interruption interruption;
     int result;
 
-    client->http.interrupted = was_interrupted;
-    client->http.interrupted_arg = &interrupted;
-    client->http.wait_mask = weir_attach_signals_mask();
-    result = submit(client, submission, arena, &interrupted, err);
-    if (result < 0 && interrupted != 0) {
-        fprintf(stderr, "weir: interrupted: the job may have been taken (see weir ps)\n");
-        return 128 + interrupted;
-    }
+    weir_interruption_init(&interruption, &client->http);
+    result = submit(client, submission, &interruption, arena, err);
+    if (interruption.number != 0 && (result == WEIR_E_UNAVAILABLE || result == WEIR_E_TIMEOUT))
+        return weir_interruption_tell(&interruption);
     if (result < 0)
         return result;
     weir_http_client_close(&client->http);
+    attach.signal = interruption.number;
     attach.tells = !attach.quiet && isatty(STDERR_FILENO) == 1;
     attach.label =
         weir_args_has(args, "label") || (submission->n_members > 1 && isatty(STDOUT_FILENO) == 1);
@@ -346,7 +334,7 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
                     struct submission *submission, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    int never = 0;
+    struct weir_interruption never = {0};
     int result = make_body(args, &submission->body, err);
 
     if (result == 0)
@@ -361,7 +349,7 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
         weir_attach_signals_end();
         return result;
     }
-    result = submit(client, submission, &arena, &never, err);
+    result = submit(client, submission, &never, &arena, err);
     if (result < 0)
         return result;
     printf("%s\n", submission->id);
@@ -416,7 +404,8 @@ const struct weir_command weir_command_run = {
         "\n"
         "Its output goes to stdout and stderr, kept apart. SIGINT, SIGTERM, SIGHUP, SIGQUIT, "
         "SIGUSR1, SIGUSR2, SIGTSTP and SIGCONT are passed on to it; while it waits, the first "
-        "four cancel it. A second SIGINT within two seconds cancels it in any case. If the server "
+        "four cancel it, also if they come before the server has answered. A second SIGINT within "
+        "two seconds cancels it in any case. If the server "
         "restarts, the job goes on, and so does its output here. If nobody reads the output any "
         "more, the job goes on without: the status is 141.\n"
         "\n"

@@ -51,8 +51,9 @@ void weir_http_client_finish(struct weir_http_client *client)
 static int wait_for(struct weir_http_client *client, short events, short *ret_events,
                     struct weir_err *err)
 {
-    int64_t deadline_ms = weir_clock_mono_ms() + client->timeout_ms;
-    int left_ms = client->timeout_ms;
+    int timeout_ms = client->timeout_ms;
+    int64_t deadline_ms = weir_clock_mono_ms() + timeout_ms;
+    int left_ms = timeout_ms;
 
     for (;;) {
         struct pollfd wait = {.fd = client->fd, .events = events};
@@ -71,7 +72,11 @@ static int wait_for(struct weir_http_client *client, short events, short *ret_ev
             return weir_error_errno(err, errno, "wait for weir");
         if (client->interrupted != NULL && client->interrupted(client->interrupted_arg))
             return weir_error(err, WEIR_E_TIMEOUT, "interrupted");
-        if (client->timeout_ms >= 0) {
+        if (client->timeout_ms != timeout_ms) {
+            timeout_ms = client->timeout_ms;
+            deadline_ms = weir_clock_mono_ms() + timeout_ms;
+        }
+        if (timeout_ms >= 0) {
             int64_t rest = deadline_ms - weir_clock_mono_ms();
 
             left_ms = rest > 0 ? (int)rest : 0;
@@ -348,6 +353,7 @@ static int exchange(struct weir_http_client *client, const char *method, struct 
     weir_http1_parser_set_body_max(&client->parser, UINT64_MAX);
     if (strcmp(method, "HEAD") == 0)
         weir_http1_parser_answers_head(&client->parser);
+    client->was_sent = true;
     sent = send_all(client, head, body, err);
     if (sent < 0)
         return sent;
@@ -377,6 +383,7 @@ int weir_http_client_request(struct weir_http_client *client, const char *method
     bool reused = can_reuse(client);
     int r = write_head(client, method, target, headers, n_headers, body.len, &head, err);
 
+    client->was_sent = false;
     if (r < 0)
         return r;
     if (!reused)

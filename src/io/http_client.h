@@ -29,14 +29,15 @@ struct weir_http_client {
     struct weir_http_endpoint endpoint; /* its texts outlive the client */
     int fd;                             /* -1: not connected */
     int timeout_ms;                     /* for each wait; -1: for ever */
-    /* Asked when a wait was cut short by a signal; true ends the call with WEIR_E_TIMEOUT. May be
-     * NULL. */
+    /* Asked when a wait was cut short by a signal; true ends the call with WEIR_E_TIMEOUT. It may
+     * set timeout_ms, which counts from then on. May be NULL. */
     bool (*interrupted)(void *arg);
     void *interrupted_arg;
     /* The signals blocked while waiting, and only then: a program that blocks the others elsewhere
      * misses none between its look and the wait. NULL: as they are. */
     const sigset_t *wait_mask;
-    bool last; /* no request follows the next: the server need not wait for one */
+    bool last;     /* no request follows the next: the server need not wait for one */
+    bool was_sent; /* of the last request: the server may have got it */
     bool reusable;
     bool in_body;
     struct weir_http1_parser parser;

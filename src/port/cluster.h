@@ -68,6 +68,8 @@ enum weir_cluster_phase {
     WEIR_SEEN_ENDED,
 };
 
+enum { WEIR_CLUSTER_DETAIL_MAX = 320 };
+
 struct weir_cluster_facts {
     uint32_t phase; /* enum weir_cluster_phase */
     uint32_t end;   /* enum weir_end, when ended */
@@ -78,7 +80,8 @@ struct weir_cluster_facts {
     int64_t ended_wall_ms;
     int64_t cpu_us;
     int64_t maxrss_bytes;
-    char detail[96]; /* for a start that failed: "exec: no such file or directory"; else empty */
+    /* Of a start that failed: "cannot run 'x': No such file or directory"; else empty. */
+    char detail[WEIR_CLUSTER_DETAIL_MAX];
 };
 
 enum weir_cluster_command {
@@ -98,8 +101,8 @@ struct weir_cluster {
      * of it runs any more. WEIR_E_CORRUPT, WEIR_E_IO: cannot tell. */
     int (*look)(void *ctx, const struct weir_cluster_ref *ref, struct weir_cluster_facts *ret_facts,
                 struct weir_err *err);
-    /* The same, and forbids a start from now on: NOTHING becomes ENDED with WEIR_END_NOT_STARTED.
-     * For recovery. */
+    /* The same of what was adopted, and forbids a start from now on: NOTHING becomes ENDED with
+     * WEIR_END_NOT_STARTED. Unless this very cluster has launched it: that may still begin. */
     int (*settle)(void *ctx, const struct weir_cluster_ref *ref,
                   struct weir_cluster_facts *ret_facts, struct weir_err *err);
     /* signal: for SIGNAL and CHECKPOINT; grace_ms: for CHECKPOINT. WEIR_E_NOT_FOUND: it is gone. */

@@ -47,6 +47,7 @@ struct weir_workload_record {
     uint32_t is_demo;
     struct weir_str gpus; /* comma-separated keys it holds or, ended, held last */
     struct weir_str node;
+    struct weir_str detail; /* ended: why it could not be started; else empty */
     int64_t submitted_wall_ms;
     int64_t started_wall_ms;
     int64_t ended_wall_ms;
@@ -69,6 +70,7 @@ struct weir_task_record {
     uint32_t slot;
     struct weir_str node;
     struct weir_str grants; /* "KEY:mgpu:bytes:slots,…" it holds or, ended, held last */
+    struct weir_str detail; /* why the last attempt could not be started; else empty */
     int64_t started_wall_ms;
     int64_t started_mono_ms;
     int64_t ended_wall_ms;
@@ -133,7 +135,7 @@ struct weir_store {
     int (*add_workload)(void *ctx, const struct weir_workload_record *workload,
                         struct weir_err *err);
     /* Changes what may change: state, cause, attempt, exit_status, cancelled, n_failures, gpus,
-     * node, times. An end stays: ended_wall_ms 0 leaves what is there. */
+     * node, detail, times. An end stays: ended_wall_ms 0 leaves what is there. */
     int (*update_workload)(void *ctx, const struct weir_workload_record *workload,
                            struct weir_err *err);
     int (*put_task)(void *ctx, const struct weir_task_record *task, struct weir_err *err);

@@ -38,6 +38,20 @@ def eventually(check, seconds=10):
         time.sleep(0.01)
 
 
+def process_field(process, name):
+    with open(f"/proc/{process.pid}/status", encoding="utf-8") as file:
+        return next(line.split(":", 1)[1].split()[0] for line in file if line.startswith(name + ":"))
+
+
+def pauses(process):
+    """With nobody to talk to it sleeps only between two tries."""
+    return process_field(process, "State") == "S"
+
+
+def catches(process, number):
+    return int(process_field(process, "SigCgt"), 16) >> (number - 1) & 1
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.TemporaryDirectory()
@@ -180,7 +194,7 @@ class Submit(Case):
         self.start({})
         self.server.stop()
         process = self.popen("run", "-d", "true")
-        time.sleep(0.5)
+        eventually(lambda: pauses(process))
         self.server.start()
         self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
         self.assertEqual((process.returncode, self.server.count(*SUBMIT)), (0, 1))
@@ -223,6 +237,8 @@ class Attach(Case):
         for end, status, said in [
             (ended(0), 0, b""),
             (ended(137, reason="killed by signal 9 (KILL)"), 137, b"weir: job 7 failed: killed by signal 9 (KILL)\n"),
+            (ended(126, reason="exit 126: cannot enter '/x': Permission denied"), 126,
+             b"weir: job 7 could not start: cannot enter '/x': Permission denied\n"),
             (ended(143, reason="time limit"), 143, b"weir: job 7 failed: time limit\n"),
             (ended(0, "cancelled", reason="cancelled"), 130, b"weir: job 7 was cancelled\n"),
             (ended(None, "lost", reason="lost: it ended unseen"), 3,
@@ -234,6 +250,16 @@ class Attach(Case):
                 self.check(self.weir("run", "x"), status, b"", said)
                 self.assertEqual(self.weir("run", "-q", "x").returncode, status)
                 self.server.stop()
+
+    def test_what_could_not_start_is_said_once(self):
+        """Quiet or not; where the attempt could write to its stderr, it has said so itself."""
+        end = ended(127, reason="exit 127: cannot run 'y': No such file or directory")
+        said = b"weir: cannot run 'y': No such file or directory\n"
+        self.attach(lambda r, a: (a.write(frame(ATTEMPT, {"attempt": 1}) + frame(STDERR, said) + frame(END, end)), a.end()))
+        self.check(self.weir("run", "y"), 127, b"", said)
+        self.server.stop()
+        self.attach(lambda r, a: (a.write(frame(END, end)), a.end()))
+        self.check(self.weir("run", "-q", "y"), 127, b"", b"weir: job 7 could not start: cannot run 'y': No such file or directory\n")
 
     def test_stream_cut_in_every_place_goes_on(self):
         out, err = b"0123456789" * 3, b"abcdefghij" * 2
@@ -278,12 +304,10 @@ class Attach(Case):
         self.assertEqual(process.stdout.readline(), b"one\n")
         self.server.stop()
         gate.set()
-        time.sleep(1.5)
+        self.assertEqual(process.stderr.readline(), b"weir: job 7 goes on, but weir is away: waiting for it to come back\n")
         self.server.start()
         out, err = process.communicate(timeout=30)
-        self.assertEqual((process.returncode, out), (0, b"two\n"))
-        self.assertEqual(err, b"weir: job 7 goes on, but weir is away: waiting for it to come back\n"
-                              b"weir: job 7 is followed again: weir is back\n")
+        self.assertEqual((process.returncode, out, err), (0, b"two\n", b"weir: job 7 is followed again: weir is back\n"))
         self.assertEqual(calls[1], {"attempt": "1", "stdout": "4", "stderr": "0"})
 
     def test_server_that_starts_over_prints_nothing_twice(self):
@@ -357,13 +381,14 @@ class Attach(Case):
             self.server.stop()
 
     def test_closed_stdout(self):
-        go = threading.Event()
+        go, done = threading.Event(), threading.Event()
+        self.addCleanup(done.set)
 
         def job(request, answer):
             answer.write(frame(STDOUT, b"first\n"))
             go.wait(30)
             answer.write(frame(STDOUT, b"second\n"))
-            time.sleep(30)
+            done.wait(30)
 
         self.attach(job)
         process = self.popen("run", "x")
@@ -379,12 +404,10 @@ class Signals(Case):
         """A job in that state that ends when told to."""
         self.end = threading.Event()
         self.last = ended(130)
-        self.begun = threading.Event()
 
         def job(request, answer):
             answer.start()
-            answer.write(frame(STATE, workload(state)))
-            self.begun.set()
+            answer.write(frame(STATE, workload(state)) + frame(STDOUT, b"follows\n"))
             self.end.wait(30)
             answer.write(frame(END, self.last))
             answer.end()
@@ -399,8 +422,7 @@ class Signals(Case):
 
         self.start({ATTACH: job, SIGNAL: signal_it, CANCEL: cancel})
         process = self.popen("run", *more, "x", start_new_session=True)
-        self.assertTrue(self.begun.wait(20))
-        time.sleep(0.2)
+        self.assertEqual(process.stdout.readline(), b"follows\n")  # so it knows the state
         return process
 
     def sent(self):
@@ -492,19 +514,97 @@ class Signals(Case):
         process = self.run_job("running")
         self.server.stop()
         self.end.set()
-        time.sleep(0.3)
+        self.assertEqual(process.stderr.readline(), b"weir: job 7 goes on, but weir is away: waiting for it to come back\n")
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=20), 130)
-        self.assertIn(b"weir: job 7 goes on: weir cannot be reached\n", process.stderr.read())
+        self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: weir cannot be reached\n")
 
-    def test_interrupted_before_it_was_taken(self):
+    def submitting(self, submit):
+        """A client whose submission submit() answers; the job waits, and ends when it is cancelled."""
+        cancelled = threading.Event()
+
+        def job(request, answer):
+            answer.start()
+            answer.write(frame(STATE, workload("queued")))
+            cancelled.wait(30)
+            answer.write(frame(END, ended(0, "cancelled", reason="cancelled")))
+            answer.end()
+
+        def cancel(request, answer):
+            answer.send(202, {})
+            cancelled.set()
+
+        self.start({SUBMIT: submit, ATTACH: job, CANCEL: cancel,
+                    SIGNAL: lambda r, a: a.error(503, "unavailable", "workload 7 has not begun")})
+        process = self.popen("run", "x", start_new_session=True)
+        return process
+
+    def test_interrupted_before_the_answer(self):
+        """What was taken is cancelled, as if the signal had come a moment later."""
+        for number in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]:
+            with self.subTest(number=number):
+                asked, go = threading.Event(), threading.Event()
+                process = self.submitting(lambda r, a: (asked.set(), go.wait(30), a.send(201, workload("queued"))))
+                self.assertTrue(asked.wait(20))
+                process.send_signal(number)
+                go.set()
+                self.assertEqual(process.wait(timeout=20), 130)
+                self.assertEqual((process.stderr.read(), self.server.count(*CANCEL)), (b"weir: job 7 was cancelled\n", 1))
+                self.server.stop()
+
+    def test_interrupted_before_the_answer_and_the_server_restarts(self):
+        """Under its key it is asked for again what became of it."""
+        asked, go, keys = threading.Event(), threading.Event(), []
+
+        def submit(request, answer):
+            keys.append(request.headers["idempotency-key"])
+            if len(keys) == 1:
+                asked.set()
+                go.wait(30)
+                raise Cut
+            answer.send(200, workload("queued"))
+
+        process = self.submitting(submit)
+        self.assertTrue(asked.wait(20))
+        process.send_signal(signal.SIGTERM)
+        go.set()
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual((process.stderr.read(), self.server.count(*CANCEL)), (b"weir: job 7 was cancelled\n", 1))
+        self.assertEqual((len(keys), len(set(keys))), (2, 1))
+
+    def test_interrupted_before_a_refusal(self):
+        asked, go = threading.Event(), threading.Event()
+        process = self.submitting(lambda r, a: (asked.set(), go.wait(30), a.error(422, "impossible", "no node has 9 GPUs")))
+        self.assertTrue(asked.wait(20))
+        process.send_signal(signal.SIGINT)
+        go.set()
+        self.assertEqual((process.wait(timeout=20), process.stderr.read()), (1, b"weir: no node has 9 GPUs\n"))
+
+    def test_interrupted_and_no_answer_comes(self):
+        """It is not waited for without end, and after a second signal not at all. Other signals are for a command that runs."""
+        for numbers, status, said in [
+            ([signal.SIGUSR1, signal.SIGTERM], 143, b"weir: interrupted, and weir does not answer: the job may have been taken (see weir ps)\n"),
+            ([signal.SIGINT, signal.SIGTERM], 130, b"weir: interrupted again: the job may have been taken (see weir ps)\n"),
+        ]:
+            with self.subTest(numbers=numbers):
+                asked, go = threading.Event(), threading.Event()
+                process = self.submitting(lambda r, a: (asked.set(), go.wait(30)))
+                self.addCleanup(go.set)
+                self.assertTrue(asked.wait(20))
+                for number in numbers:
+                    process.send_signal(number)
+                self.assertEqual((process.wait(timeout=20), process.stderr.read()), (status, said))
+                go.set()
+                self.server.stop()
+
+    def test_interrupted_before_it_was_sent(self):
         self.start({})
         self.server.stop()
         process = self.popen("run", "x", start_new_session=True)
-        time.sleep(0.5)
+        eventually(lambda: catches(process, signal.SIGTERM))
         process.send_signal(signal.SIGTERM)
         self.assertEqual(process.wait(timeout=20), 143)
-        self.assertEqual(process.stderr.read(), b"weir: interrupted: the job may have been taken (see weir ps)\n")
+        self.assertEqual(process.stderr.read(), b"weir: interrupted: the job was not submitted\n")
 
     def test_on_a_terminal_it_says_why_it_waits(self):
         at_ms = 1000 * int(time.mktime(time.struct_time((*time.localtime()[:3], 14, 20, 0, 0, 0, -1))))

@@ -171,7 +171,7 @@ def test_explain_of_what_runs_and_of_what_could_not_start(t):
     missing = server.submit('--gpus', '0', '--', '/no/such/program')
     server.wait_ended(missing)
     said = server.cli('explain', missing).stdout.decode()
-    assert 'failed: exit 127' in said and "cannot run '/no/such/program': No such file" in said, said
+    assert "failed: exit 127: cannot run '/no/such/program': No such file" in said, said
     numbers = [server.submit('--gpus', '4', '--time', '1h', '--', 'sleep', '1000') for _ in range(2)]
     for number in numbers:
         server.wait_state(number, 'running')
@@ -182,6 +182,52 @@ def test_explain_of_what_runs_and_of_what_could_not_start(t):
     said = server.cli('explain', waiting).stdout.decode()
     assert 'with the end of ' + ' and '.join(f'workload/{n}' for n in numbers) in said, said
     assert 'are held by other workloads' not in said, said
+
+
+def test_why_it_could_not_start_is_everywhere(t):
+    """In the lists, for programs, in the events and attached; also where the server was killed before it saw the end."""
+    server = t.serve()
+    gone = os.path.join(t.dir, 'gone')
+    os.mkdir(gone)
+    holder = server.submit('--gpus', '8', '--', 'sleep', '1000')
+    server.wait_state(holder, 'running')
+    number = server.submit('--cwd', gone, '--', 'true')
+    client = subprocess.Popen([weirlib.WEIR, 'run', '--data', server.data, '--cwd', gone, '--', 'true'],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=server.env)
+    t.cleanups.append(lambda: (client.kill(), client.wait(), client.stderr.close()))
+    wait_for('both to wait', lambda: len(server.jobs()) == 3)
+    os.rmdir(gone)
+    why = f"cannot enter '{gone}': No such file or directory"
+    server.cli('cancel', holder)
+    assert client.wait(30) == 126, client.returncode
+    assert client.stderr.read().decode() == f'weir: {why}\n'
+    array = server.submit('--array', '2', '--gpus', '0', '--', '/no/such/program')
+    server.wait_ended(array)
+    server.wait_ended(number)
+    for _ in range(2):
+        assert server.job(number)['reason'] == f'exit 126: {why}', server.job(number)
+        one = json.loads(server.cli('get', 'workload', array, '-o', 'json').stdout)
+        expected = "exit 127: cannot run '/no/such/program': No such file or directory"
+        assert one['reason'] == expected and {task['reason'] for task in one['tasks']} == {expected}, one
+        for command in (('ps', '-a'), ('describe', 'workload', number), ('explain', number), ('get', 'events')):
+            said = server.cli(*command).stdout.decode()
+            assert why in said, (command, said)
+        server.kill()
+        server.start()
+
+
+def test_why_it_could_not_start_outlives_the_server(t):
+    server = t.serve()
+    launcher = children_of(server.process.pid, 'weir-launcher')[0]
+    freeze(launcher)
+    number = server.submit('--gpus', '0', '--', '/no/such/program')
+    server.wait_state(number, 'starting')
+    server.kill()
+    os.kill(launcher, signal.SIGCONT)
+    wait_for('the launcher to have done its work', lambda: stat_of(launcher) is None)
+    server.start()
+    reason = server.wait_ended(number)['reason']
+    assert reason == "exit 127: cannot run '/no/such/program': No such file or directory", reason
 
 
 def test_it_is_said_that_memory_is_not_enforced(t):

@@ -3,7 +3,9 @@
 The job of these tests writes one line per start into a file, takes a lock per GPU for as long as it runs, and ends with a status that follows
 from its number: so a job run twice, lost, or given somebody else's GPU shows."""
 import collections
+import json
 import os
+import shutil
 import signal
 import subprocess
 import threading
@@ -196,6 +198,24 @@ def test_a_full_disk_empties_while_up(t):
     check_all(t, server, numbers)
 
 
+def test_a_failed_write_disturbs_no_launch(t):
+    """The state is built anew then; what the launcher has in hand begins all the same, and at once."""
+    disk = small_disk(t)
+    server = t.serve(data=os.path.join(disk, 'data'))
+    launcher = launcher_of(server)
+    freeze(launcher)
+    number = server.submit(*job_args(t, server, 0))
+    server.wait_state(number, 'starting')
+    filler = fill(disk)
+    failed = wait_for('a write to fail', lambda: [d for d in [server.cli('run', '--detach', '--', 'true', check=None)] if d.returncode != 0])
+    assert b'disk is full' in failed[0].stderr, failed
+    os.unlink(filler)
+    os.kill(launcher, signal.SIGCONT)
+    check_all(t, server, [number])
+    said = server.cli('get', 'events', '-o', 'json').stdout.decode()
+    assert 'workload.started' in said and 'requeued' not in said, said
+
+
 def test_a_read_only_folder(t):
     """A folder that cannot be written to is refused at the start, in one line."""
     if os.geteuid() != 0:
@@ -333,6 +353,150 @@ def test_two_servers_on_one_folder(t):
     assert done.returncode == 1, (done.returncode, done.stderr)
     assert str(server.process.pid) in done.stderr.decode(), done.stderr
     server.submit('--', 'true')
+
+
+def test_a_kill_loses_no_decision(t):
+    """What was told before the kill is in the log; a record that was cut off is left out."""
+    server = t.serve('--simulate', '2xH100')
+
+    def replay(data):
+        done = subprocess.run([weirlib.WEIR, 'replay', '--data', data, '-o', 'json'], capture_output=True, timeout=60)
+        assert done.returncode == 0, done
+        return json.loads(done.stdout)
+
+    before = 0
+    for _ in range(5):
+        server.cli('run', '--', 'true')  # taken, started, ended: three decisions at the least
+        server.kill()
+        after = replay(server.data)
+        assert after['ticks'] >= before + 3 and after['differ'] == after['torn'] == 0, (before, after)
+        before = after['ticks']
+        server.start()
+    server.kill()
+    before = replay(server.data)['ticks']
+    newest = max(os.listdir(os.path.join(server.data, 'decisions')))
+    path = os.path.join(server.data, 'decisions', newest)
+    os.truncate(path, os.path.getsize(path) - 7)
+    after = replay(server.data)
+    assert after['ticks'] == before - 1 and after['torn'] == 1 and after['differ'] == 0, (before, after)
+    server.start()
+    server.cli('run', '--', 'true')
+    server.kill()
+    assert replay(server.data)['ticks'] >= before + 2
+
+
+def refused_start(server):
+    """What a start is refused with: one line."""
+    done = subprocess.run([weirlib.WEIR, 'up', '--no-demo', '--data', server.data, '--listen', '127.0.0.1:0', '--simulate', '8xH100'],
+                          capture_output=True, timeout=20)
+    text = done.stderr.decode().rstrip('\n')
+    assert done.returncode in (1, 2, 3) and '\n' not in text, (done.returncode, text)
+    return text
+
+
+def noise(t, path):
+    with open(path, 'r+b') as file:
+        file.write(t.random.randbytes(max(os.path.getsize(path), 70000)))
+
+
+def test_damaged_slots(t):
+    """The records of running jobs: what had a shim goes on; else nothing is run twice, and a start says what to do."""
+    server = t.serve('--simulate', '4xH100')
+    slots = os.path.join(server.data, 'slots')
+    gate = os.path.join(t.dir, 'gate')
+    marks = os.path.join(t.dir, 'marks')
+    script = f'echo x >> {marks}; while [ ! -e {gate} ]; do sleep 0.02; done; exit 3'
+    number = server.submit('--gpus', '4', '--', 'sh', '-c', script)
+    server.wait_state(number, 'running')
+    server.kill()
+    noise(t, slots)
+    server.start()  # its shim lives, and will write down its end
+    open(gate, 'w', encoding='utf-8').close()
+    assert server.wait_ended(number)['exit_status'] == 3
+    assert server.wait_ended(server.submit('--', 'true'))['state'] == 'succeeded'
+    os.unlink(gate)
+    number = server.submit('--gpus', '4', '--', 'sh', '-c', script)
+    server.wait_state(number, 'running')
+    server.kill()
+    open(gate, 'w', encoding='utf-8').close()
+    wait_for('it to end by itself', lambda: not processes_of(server.data))
+    noise(t, slots)
+    said = refused_start(server)
+    assert said.startswith(f"weir: what became of workload {number} cannot be told: '{slots}': slot ") and 'move it away' in said, said
+    os.rename(slots, slots + '.damaged')
+    server.start()
+    assert server.wait_ended(number)['state'] == 'lost'
+    os.unlink(gate)
+    number = server.submit('--gpus', '4', '--', 'sh', '-c', script)
+    server.wait_state(number, 'running')
+    server.kill()
+    os.unlink(slots)
+    server.start()
+    assert server.wait_ended(number)['state'] == 'lost'
+    assert not processes_of(server.data), 'it runs on, and its GPUs are free'
+    open(gate, 'w', encoding='utf-8').close()
+    assert server.wait_ended(server.submit('--gpus', '4', '--', 'true'))['state'] == 'succeeded'
+    with open(marks, encoding='utf-8') as file:
+        assert file.read() == 'x\n' * 3, 'run twice'
+
+
+def test_damaged_files(t):
+    """Of whatever is not what it should be in the folder: its path and what to do, or it is made good without a word."""
+    server = t.serve()
+    server.cli('run', '--', 'echo', 'hi')
+    server.stop()
+    whole = server.data + '.whole'
+    shutil.copytree(server.data, whole, ignore=lambda folder, names: [n for n in names if n in ('notify', 'weir.sock')])
+
+    def put_file(path):
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        with open(path, 'wb') as file:
+            file.write(t.random.randbytes(9000))
+        os.chmod(path, 0o600)
+
+    def put_folder(path):
+        if os.path.lexists(path) and not os.path.isdir(path):
+            os.unlink(path)
+        os.makedirs(os.path.join(path, 'something'))
+
+    for name, put, advice in (('slots', put_folder, 'move it away'), ('notify', put_file, 'move it away'), ('notify', put_folder, 'move it away'),
+                              ('out', put_file, 'move it away'), ('decisions', put_file, 'move it away'), ('weir.db', put_file, 'move it away'),
+                              ('tokens', put_file, 'move it away'), ('tokens', put_folder, 'move it away'), ('weir.sock', put_file, '')):
+        shutil.rmtree(server.data)
+        shutil.copytree(whole, server.data)
+        put(os.path.join(server.data, name))
+        said = refused_start(server)
+        assert f"'{server.data}/{name}'" in said and advice in said, (name, put.__name__, said)
+        if advice:
+            os.rename(os.path.join(server.data, name), os.path.join(server.data, name + '.away'))
+            server.start()
+            assert server.cli('run', '--', 'echo', 'hi').stdout == b'hi\n'
+            server.stop()
+    segment = os.listdir(os.path.join(whole, 'decisions'))[0]
+    for name in ('slots', 'lock', f'decisions/{segment}', 'sim/fleet', 'lib/libnvidia-ml.so.1'):
+        shutil.rmtree(server.data)
+        shutil.copytree(whole, server.data)
+        put_file(os.path.join(server.data, name))
+        server.start()
+        assert server.cli('run', '--', 'echo', 'hi').stdout == b'hi\n', name
+        server.stop()
+
+
+def test_damaged_output(t):
+    """Nobody can tell output that was overwritten; where it cannot be read, logs says so, and a job's end still comes."""
+    server = t.serve()
+    number = server.cli('run', '--detach', '--', 'echo', 'hi').stdout.decode().strip()
+    server.wait_ended(number)
+    folder = os.path.join(server.data, 'out', number + '.0.1')
+    shutil.rmtree(folder)
+    with open(folder, 'wb') as file:
+        file.write(b'nonsense')
+    said = server.cli('logs', number, check=None)
+    assert said.returncode == 3 and f"'out/{number}.0.1'" in said.stderr.decode(), said
+    shutil.rmtree(os.path.join(server.data, 'out'))
+    open(os.path.join(server.data, 'out'), 'w', encoding='utf-8').close()
+    assert server.cli('run', '--', 'sh', '-c', 'echo lost; exit 4', check=4).stdout == b''
 
 
 def test_a_damaged_store(t):

@@ -41,6 +41,53 @@ def test_the_tour(t):
         shutil.rmtree(data, ignore_errors=True)
 
 
+def is_built(build):
+    """Whether the binary is that of the sources as they are. The revision is always looked up, and compiled in only if it is another."""
+    def ninja(*args):
+        return subprocess.run(['ninja', '-C', build, *args], capture_output=True, text=True, check=True).stdout
+
+    revision = os.path.join(build, 'src/cmd/revision.h')
+    before = os.stat(revision).st_mtime_ns
+    ninja('src/cmd/revision.h')
+    to_do = re.findall(r'Compiling|Regenerating|Generating|Re-running', ninja('-n', 'src/weir-link.stamp'))
+    return os.stat(revision).st_mtime_ns == before and to_do in ([], ['Generating', 'Compiling', 'Generating'])
+
+
+def test_dev_run(t):
+    """The first of the two commands, in a checkout that is built: to `ready`, a job, and down again; twice."""
+    build = os.path.join(weirlib.ROOT, 'build')
+    if os.path.realpath(weirlib.BUILD) != os.path.realpath(build):
+        raise weirlib.Skip('./dev run builds in build/, and that is not what is being tested')
+    if not is_built(build):
+        raise weirlib.Skip('the sources have changed: building now would pull the binary from under other tests')
+    # A test installs nothing.
+    os.mkdir(os.path.join(t.dir, 'bin'))
+    for name in ('apt-get', 'sudo'):
+        with open(os.path.join(t.dir, 'bin', name), 'w', encoding='utf-8') as file:
+            file.write('#!/bin/sh\nexit 1\n')
+        os.chmod(file.name, 0o755)
+    env = {name: value for name, value in os.environ.items() if not name.startswith('WEIR_')}
+    env.update(PATH=os.path.join(t.dir, 'bin') + ':' + env['PATH'], TEST_DATA=t.data)
+    for time_of_start in range(2):
+        log = open(os.path.join(t.dir, f'dev-{time_of_start}.log'), 'w+b')
+        began = time.monotonic()
+        dev = subprocess.Popen(['./dev', 'run', '--no-demo', '--data', t.data, '--listen', '127.0.0.1:0'], cwd=weirlib.ROOT, env=env,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log)
+        try:
+            line = dev.stdout.readline().decode()
+            log.seek(0)
+            assert line.startswith('ready on http://127.0.0.1:'), (line, log.read().decode())
+            print(f'# ready after {time.monotonic() - began:.2f} s', flush=True)
+            done = subprocess.run([os.path.join(build, 'weir'), 'run', '--data', t.data, '--gpus', '0', '--', 'echo', 'hello'], env=env,
+                                  capture_output=True, timeout=60, check=False)
+            assert (done.returncode, done.stdout, done.stderr) == (0, b'hello\n', b''), done
+        finally:
+            dev.terminate()
+            assert dev.wait(20) == 0
+            dev.stdout.close()
+            log.close()
+
+
 def test_the_pages_links_lead_somewhere(t):
     del t
     for page in ('README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/jobs.md', 'docs/api.md'):

@@ -264,12 +264,14 @@ static bool take_in(struct attach *a)
 static int send_piece(struct attach *a, struct cursor *c, int stream)
 {
     uint64_t at = c->at[stream];
+    int r;
 
     begin_frame(a);
-    if (weir_api_read_output(a->stream.api, a->watch.number, c->member, c->attempt,
-                             (enum weir_stream)stream, &at, WEIR_API_OUTPUT_PIECE, &a->frame,
-                             NULL) < 0)
-        return -1;
+    r = weir_api_read_output(a->stream.api, a->watch.number, c->member, c->attempt,
+                             (enum weir_stream)stream, &at, WEIR_API_OUTPUT_PIECE, &a->frame, NULL);
+    /* Output that cannot be read (weir logs says why) must not keep the end from coming. */
+    if (r < 0)
+        return r == WEIR_E_NO_MEMORY ? -1 : 0;
     if (a->frame.len == WEIR_FRAME_HEAD_BYTES)
         return 0;
     if (at > c->at[stream]) {

@@ -5,18 +5,9 @@
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
 #include "edge/api/lookup.h"
-#include "edge/api/output.h"
 #include "edge/api/words.h"
 
-enum {
-    SENTENCE_MAX = 1024,
-    START_BYTES = 512,
-    CANNOT_EXECUTE = 126,
-    NOT_FOUND = 127,
-    DEPTH_MAX = 16,
-    SENTENCES_MAX = 256,
-    SIMULATIONS_MAX = 4
-};
+enum { SENTENCE_MAX = 1024, DEPTH_MAX = 16, SENTENCES_MAX = 256, SIMULATIONS_MAX = 4 };
 
 struct explaining {
     struct weir_api_call *call;
@@ -267,39 +258,17 @@ static void put_limit(struct explaining *e, const struct weir_workload_record *r
     weir_buf_puts(text, " at the latest");
 }
 
-/* What weir itself wrote to its stderr instead of starting it. */
-static void add_failed_start(struct explaining *e, const struct weir_workload_record *record)
-{
-    weir_cleanup_buf struct weir_buf output = WEIR_BUF_INIT(START_BYTES + 1);
-    struct weir_str rest;
-    struct weir_str line;
-    uint64_t at = 0;
-
-    if (record->state != WEIR_TASK_FAILED || record->n_tasks > 1 ||
-        (record->exit_status != CANNOT_EXECUTE && record->exit_status != NOT_FOUND) ||
-        weir_api_read_output(e->call->api, record->number, 0, record->attempt, WEIR_STDERR, &at,
-                             START_BYTES, &output, NULL) < 0)
-        return;
-    rest = weir_buf_view(&output);
-    if (at == 0 && weir_str_split(&rest, '\n', &line) &&
-        weir_str_starts_with(line, WEIR_STR("weir: ")) && weir_str_is_utf8(line)) {
-        weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
-
-        weir_buf_str(&text, weir_str_sub(line, 6, line.len));
-        add_sentence(e, &text);
-    }
-}
-
 static void describe_life(struct explaining *e, const struct weir_workload_record *record)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
     const char *state = weir_task_state_name((enum weir_task_state)record->state);
-    char how[WEIR_WORDS_REASON_MAX];
+    char how[WEIR_WORDS_END_MAX];
     int64_t until = record->ended_wall_ms > 0 ? record->ended_wall_ms : e->words.now_wall_ms;
 
     weir_buf_puts(&text, state);
     if (weir_task_state_is_final(record->state)) {
-        const char *end = weir_words_end(record->state, record->cause, record->exit_status, how);
+        const char *end = weir_words_end_and_why(record->state, record->cause, record->exit_status,
+                                                 record->detail, how);
 
         if (!weir_str_eq_c(weir_str(end), state))
             weir_buf_printf(&text, ": %s", end);
@@ -319,7 +288,6 @@ static void describe_life(struct explaining *e, const struct weir_workload_recor
     if (!weir_task_state_is_final(record->state))
         put_limit(e, record, &text);
     add_sentence(e, &text);
-    add_failed_start(e, record);
 }
 
 static void describe_waiting(struct explaining *e)

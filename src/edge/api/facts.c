@@ -144,13 +144,14 @@ static uint32_t stop_cause(const struct weir_world *world, uint32_t row)
 static void put_reason(struct weir_json_writer *w, const struct weir_api *api,
                        const struct weir_workload_record *record, uint32_t row)
 {
-    char text[WEIR_WORDS_REASON_MAX];
+    char text[WEIR_WORDS_END_MAX];
     const struct weir_verdict *verdict =
         row != WEIR_NONE ? weir_api_index_verdict(&api->index, row) : NULL;
 
     weir_json_key(w, "reason");
     if (weir_task_state_is_final(record->state)) {
-        weir_json_text(w, weir_words_end(record->state, record->cause, record->exit_status, text));
+        weir_json_text(w, weir_words_end_and_why(record->state, record->cause, record->exit_status,
+                                                 record->detail, text));
         return;
     }
     if (record->state == WEIR_TASK_STOPPING && row != WEIR_NONE)
@@ -251,7 +252,7 @@ int weir_api_count_tasks(const struct weir_api *api, const struct weir_workload_
 
 void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record *task)
 {
-    char text[WEIR_WORDS_REASON_MAX];
+    char text[WEIR_WORDS_END_MAX];
 
     weir_json_object_begin(w);
     put_u64(w, "member", task->member);
@@ -264,7 +265,8 @@ void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record
     weir_api_put_time(w, "ended_ms", task->ended_wall_ms);
     weir_json_key(w, "reason");
     if (weir_task_state_is_final(task->state))
-        weir_json_text(w, weir_words_end(task->state, task->cause, task->exit_status, text));
+        weir_json_text(w, weir_words_end_and_why(task->state, task->cause, task->exit_status,
+                                                 task->detail, text));
     else if (task->state == WEIR_TASK_STOPPING)
         weir_json_text(w, weir_words_stopping(task->stop_cause));
     else

@@ -153,6 +153,7 @@ static int copy_record(void *arg, const struct weir_workload_record *record)
     copy_text(copying, &copying->record->spec);
     copy_text(copying, &copying->record->gpus);
     copy_text(copying, &copying->record->node);
+    copy_text(copying, &copying->record->detail);
     return 0;
 }
 

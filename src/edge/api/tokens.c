@@ -251,6 +251,17 @@ static int make_file(const struct weir_tokens *tokens, struct weir_str user, str
     return r;
 }
 
+static void advise(struct weir_err *err)
+{
+    char hint[WEIR_ERR_HINT_MAX];
+
+    if (err == NULL || (err->code != WEIR_E_INVALID && err->hint[0] != '\0'))
+        return;
+    snprintf(hint, sizeof(hint), "%s", err->hint);
+    weir_error_hint(err, "%s%scorrect it, or move it away: then one new token is made", hint,
+                    hint[0] != '\0' ? "; " : "");
+}
+
 int weir_tokens_open(struct weir_tokens *tokens, const char *path, uint32_t uid,
                      struct weir_str user, struct weir_err *err)
 {
@@ -265,6 +276,7 @@ int weir_tokens_open(struct weir_tokens *tokens, const char *path, uint32_t uid,
         r = read_file(tokens, err);
     if (r < 0) {
         weir_error_wrap(err, "'%s'", path);
+        advise(err);
         weir_tokens_finish(tokens);
     }
     return r;

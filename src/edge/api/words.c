@@ -54,6 +54,19 @@ const char *weir_words_end(uint32_t state, uint32_t cause, int32_t exit_status,
     return how_exited(exit_status, ret_text);
 }
 
+const char *weir_words_end_and_why(uint32_t state, uint32_t cause, int32_t exit_status,
+                                   struct weir_str why, char ret_text[WEIR_WORDS_END_MAX])
+{
+    char room[WEIR_WORDS_REASON_MAX];
+    const char *how = weir_words_end(state, cause, exit_status, room);
+
+    if (how != room)
+        return how;
+    snprintf(ret_text, WEIR_WORDS_END_MAX, "%s%s%.*s", how, why.len > 0 ? ": " : "",
+             WEIR_STR_ARG(weir_str_cut(why, WEIR_WORDS_END_MAX - WEIR_WORDS_REASON_MAX - 2)));
+    return ret_text;
+}
+
 const char *weir_words_stopping(uint32_t cause)
 {
     static const char *const why[WEIR_CAUSE_MAX] = {

@@ -5,12 +5,16 @@
 #include "base/buf.h"
 #include "model/plan.h"
 
-enum { WEIR_WORDS_REASON_MAX = 128 };
+enum { WEIR_WORDS_REASON_MAX = 128, WEIR_WORDS_END_MAX = 448 };
 
 /* How something ended: "exit 3", "killed by signal 9 (KILL)", "time limit", "cancelled"… Returns
  * ret_text or a constant. */
 const char *weir_words_end(uint32_t state, uint32_t cause, int32_t exit_status,
                            char ret_text[WEIR_WORDS_REASON_MAX]);
+/* The same, with why it could not be started where that is known (else empty): "exit 127: cannot
+ * run 'x': No such file or directory". Returns ret_text or a constant. */
+const char *weir_words_end_and_why(uint32_t state, uint32_t cause, int32_t exit_status,
+                                   struct weir_str why, char ret_text[WEIR_WORDS_END_MAX]);
 /* Why it is stopping: "stopping for a higher priority"… */
 const char *weir_words_stopping(uint32_t cause);
 /* Short, like Slurm's Reason column: "Resources", "QueueLimit". */

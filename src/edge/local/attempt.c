@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "base/hash.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -50,11 +51,31 @@ void weir_attempt_marker(const struct weir_attempt_id *id, char ret_text[WEIR_CL
     weir_cluster_marker(id->serial, id->nonce, ret_text);
 }
 
+void weir_attempt_why(const struct weir_attempt_status *status, char ret_text[WEIR_ATTEMPT_WHY_MAX])
+{
+    struct weir_err why = WEIR_ERR_INIT; /* keeps it to one line of UTF-8 */
+    char room[64];
+    const char *reason = strerror_r(status->start_errno, room, sizeof(room));
+
+    if (status->subject[0] == '\0') /* a shim of an earlier version wrote it */
+        weir_error(&why, WEIR_E_IO, "%s: %s", status->what, reason);
+    else if (strcmp(status->what, "working directory") == 0)
+        weir_error(&why, WEIR_E_IO, "cannot enter '%s': %s", status->subject, reason);
+    else if (strcmp(status->what, "exec") == 0)
+        weir_error(&why, WEIR_E_IO, "cannot run '%s': %s", status->subject, reason);
+    else
+        weir_error(&why, WEIR_E_IO, "cannot run '%s': %s: %s", status->subject, status->what,
+                   reason);
+    snprintf(ret_text, WEIR_ATTEMPT_WHY_MAX, "%.*s",
+             WEIR_STR_ARG(weir_str_cut(weir_str(why.text), WEIR_ATTEMPT_WHY_MAX - 1)));
+}
+
 void weir_attempt_record_encode(const struct weir_attempt_status *status,
                                 uint8_t ret_record[WEIR_ATTEMPT_RECORD_BYTES])
 {
     struct cursor cursor = {ret_record};
     size_t what_len = strnlen(status->what, WEIR_ATTEMPT_WHAT_MAX - 1);
+    size_t subject_len = strnlen(status->subject, WEIR_ATTEMPT_SUBJECT_MAX - 1);
 
     memset(ret_record, 0, WEIR_ATTEMPT_RECORD_BYTES);
     put(&cursor, RECORD_MARK, 4);
@@ -86,6 +107,8 @@ void weir_attempt_record_encode(const struct weir_attempt_status *status,
     memcpy(cursor.at, status->boot_id, sizeof(status->boot_id));
     cursor.at += sizeof(status->boot_id);
     memcpy(cursor.at, status->what, what_len);
+    cursor.at += WEIR_ATTEMPT_WHAT_MAX;
+    memcpy(cursor.at, status->subject, subject_len);
     cursor.at = ret_record + CRC_AT;
     put(&cursor, weir_hash_crc32c(0, ret_record, CRC_AT), 4);
 }
@@ -134,6 +157,9 @@ int weir_attempt_record_decode(const uint8_t record[WEIR_ATTEMPT_RECORD_BYTES],
     at += sizeof(status.boot_id);
     memcpy(status.what, at, WEIR_ATTEMPT_WHAT_MAX);
     status.what[WEIR_ATTEMPT_WHAT_MAX - 1] = '\0';
+    at += WEIR_ATTEMPT_WHAT_MAX;
+    memcpy(status.subject, at, WEIR_ATTEMPT_SUBJECT_MAX);
+    status.subject[WEIR_ATTEMPT_SUBJECT_MAX - 1] = '\0';
     *ret_status = status;
     return 0;
 }

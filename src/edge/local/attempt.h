@@ -47,6 +47,8 @@ enum weir_attempt_flag {
 
 enum {
     WEIR_ATTEMPT_WHAT_MAX = 64,
+    WEIR_ATTEMPT_SUBJECT_MAX = 192,
+    WEIR_ATTEMPT_WHY_MAX = 320,
     WEIR_ATTEMPT_RECORD_BYTES = 512,
     WEIR_ATTEMPT_SLOT_BYTES = 1024
 };
@@ -57,7 +59,8 @@ struct weir_attempt_status {
     enum weir_attempt_phase phase;
     uint32_t flags;      /* enum weir_attempt_flag */
     int32_t start_errno; /* failed: why, as errno (ECANCELED: stopped before it began) */
-    char what[WEIR_ATTEMPT_WHAT_MAX]; /* failed: at what ("exec", "working directory", …) */
+    char what[WEIR_ATTEMPT_WHAT_MAX];       /* failed: at what ("exec", "working directory", …) */
+    char subject[WEIR_ATTEMPT_SUBJECT_MAX]; /* failed: the command or the folder, maybe cut */
     pid_t shim_pid;
     pid_t main_pid;            /* also the process group of main; 0 before it runs */
     uint64_t shim_start_ticks; /* field 22 of /proc/PID/stat: with the pid it names one process */
@@ -86,7 +89,11 @@ bool weir_attempt_is_final(enum weir_attempt_phase phase);
 /* weir_cluster_marker() of the attempt. */
 void weir_attempt_marker(const struct weir_attempt_id *id, char ret_text[WEIR_CLUSTER_MARKER_MAX]);
 
-/* One record. Text in what is cut to fit. */
+/* Why it failed, in one line: "cannot run 'x': No such file or directory". */
+void weir_attempt_why(const struct weir_attempt_status *status,
+                      char ret_text[WEIR_ATTEMPT_WHY_MAX]);
+
+/* One record. Text in what and subject is cut to fit. */
 void weir_attempt_record_encode(const struct weir_attempt_status *status,
                                 uint8_t ret_record[WEIR_ATTEMPT_RECORD_BYTES]);
 /* Fails with WEIR_E_CORRUPT (CRC, mark, phase out of range); ret_status is untouched then. */

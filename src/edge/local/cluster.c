@@ -24,11 +24,15 @@ enum { SLOTS_MIN = 64, GROUPS_MAX = 1024, NOTES_MAX = 64, PATH_BYTES = 4096 };
 
 #define OUTPUT_FOLDER "out"
 
+_Static_assert((int)WEIR_CLUSTER_DETAIL_MAX == (int)WEIR_ATTEMPT_WHY_MAX,
+               "the port takes it whole");
+
 /* An attempt is in doubt when it may never begin: nobody claimed it when it was refused, when the
  * launcher died, or when the server did. Looking at it then settles it, until its slot says what it
- * is. */
+ * is. One that our launcher has in hand is not, even if the state is built anew meanwhile. */
 struct used_slot {
     uint64_t serial; /* of the attempt that has it; 0: free */
+    uint64_t sent;   /* of the attempt that was sent to the launcher that lives, last */
     bool is_in_doubt;
 };
 
@@ -40,6 +44,7 @@ struct weir_local {
     struct weir_slots slots;
     struct weir_launcher launcher;
     int notes_fd;
+    uint64_t serial_floor; /* the last of earlier servers that is still in the books */
     uint64_t last_serial;
     struct used_slots weir_vec(struct used_slot) used; /* by slot */
     size_t n_in_doubt;
@@ -84,10 +89,19 @@ static void set_doubt(struct weir_local *local, struct used_slot *used, bool is_
         local->n_in_doubt--;
 }
 
+/* The launcher does not have it, or not any more. */
+static void doubt(struct weir_local *local, struct used_slot *used)
+{
+    if (used == NULL)
+        return;
+    used->sent = 0;
+    set_doubt(local, used, used->serial != 0);
+}
+
 static void doubt_all(struct weir_local *local)
 {
     weir_vec_foreach (used, &local->used)
-        set_doubt(local, used, used->serial != 0);
+        doubt(local, used);
 }
 
 static void set_used(struct weir_local *local, uint32_t slot, uint64_t serial)
@@ -126,6 +140,7 @@ static uint32_t grace_of(int64_t ms)
 static int local_launch(void *ctx, const struct weir_cluster_launch *launch, struct weir_err *err)
 {
     struct weir_local *local = ctx;
+    struct used_slot *used = used_by(local, launch->ref.serial, launch->ref.slot);
     gid_t groups[GROUPS_MAX];
     int n_groups = GROUPS_MAX;
     char output[128];
@@ -143,10 +158,10 @@ static int local_launch(void *ctx, const struct weir_cluster_launch *launch, str
         .cgroup = cgroup,
         .memory_max_bytes = local->cgroup[0] != '\0' ? launch->memory_max_bytes : 0,
     };
+    int r;
 
     if (launch->switch_user) {
-        int r = groups_of(launch->uid, launch->gid, groups, &n_groups, err);
-
+        r = groups_of(launch->uid, launch->gid, groups, &n_groups, err);
         if (r < 0)
             return r;
         request.set_identity = true;
@@ -157,7 +172,10 @@ static int local_launch(void *ctx, const struct weir_cluster_launch *launch, str
     }
     output_dir_name(launch->number, launch->member, launch->attempt, output, sizeof(output));
     cgroup_name(local, &request.id, cgroup, sizeof(cgroup));
-    return weir_launcher_launch(&local->launcher, &request, err);
+    r = weir_launcher_launch(&local->launcher, &request, err);
+    if (r == 0 && used != NULL)
+        used->sent = used->serial;
+    return r;
 }
 
 static int start_launcher(struct weir_local *local, struct weir_err *err)
@@ -192,7 +210,7 @@ int weir_local_service(struct weir_local *local, struct weir_err *err)
         if (refusal.serial == 0) /* whose it was could not be read */
             doubt_all(local);
         else
-            set_doubt(local, used_by(local, refusal.serial, refusal.slot), true);
+            doubt(local, used_by(local, refusal.serial, refusal.slot));
     }
     if (r != WEIR_E_UNAVAILABLE)
         return r;
@@ -240,8 +258,6 @@ static bool is_own_fault(const struct weir_attempt_status *status)
 
 static void tell_end(const struct weir_attempt_status *status, struct weir_cluster_facts *facts)
 {
-    char reason[64];
-
     facts->phase = WEIR_SEEN_ENDED;
     facts->exit_status = shell_status(status->wait_status);
     facts->ended_wall_ms = status->ended_wall_ms;
@@ -252,8 +268,7 @@ static void tell_end(const struct weir_attempt_status *status, struct weir_clust
     if (status->phase != WEIR_ATTEMPT_FAILED || status->start_errno == ECANCELED)
         return;
     facts->end = is_own_fault(status) ? WEIR_END_EXITED : WEIR_END_NOT_STARTED;
-    snprintf(facts->detail, sizeof(facts->detail), "%s: %s", status->what,
-             strerror_r(status->start_errno, reason, sizeof(reason)));
+    weir_attempt_why(status, facts->detail);
 }
 
 /* The shim is gone without a last word: what is left of the job goes too, before it counts as
@@ -275,6 +290,21 @@ static int tell_lost(const struct weir_local *local, const struct weir_attempt_s
     return 0;
 }
 
+/* A slot that was made anew says nothing of an attempt that an earlier server launched: that may
+ * still run. */
+static int tell_forbidden(const struct weir_local *local, const struct weir_attempt_status *status,
+                          struct weir_cluster_facts *facts, struct weir_err *err)
+{
+    int r = 0;
+
+    facts->phase = WEIR_SEEN_ENDED;
+    if (local->slots.is_new && status->id.serial <= local->serial_floor)
+        r = tell_lost(local, status, facts, err);
+    if (r == 0 && facts->phase == WEIR_SEEN_ENDED)
+        facts->end = WEIR_END_NOT_STARTED;
+    return r;
+}
+
 static int tell(const struct weir_local *local, const struct weir_attempt_view *view,
                 struct weir_cluster_facts *ret_facts, struct weir_err *err)
 {
@@ -288,8 +318,7 @@ static int tell(const struct weir_local *local, const struct weir_attempt_view *
         facts.phase = WEIR_SEEN_NOTHING;
         break;
     case WEIR_ATTEMPT_FORBIDDEN:
-        facts.phase = WEIR_SEEN_ENDED;
-        facts.end = WEIR_END_NOT_STARTED;
+        r = tell_forbidden(local, status, &facts, err);
         break;
     case WEIR_ATTEMPT_CLAIMED:
     case WEIR_ATTEMPT_RUNNING:
@@ -309,10 +338,10 @@ static int tell(const struct weir_local *local, const struct weir_attempt_view *
     return r;
 }
 
-static int local_settle(void *ctx, const struct weir_cluster_ref *ref,
-                        struct weir_cluster_facts *ret_facts, struct weir_err *err)
+/* Forbids what has not begun. */
+static int settle(struct weir_local *local, const struct weir_cluster_ref *ref,
+                  struct weir_cluster_facts *ret_facts, struct weir_err *err)
 {
-    struct weir_local *local = ctx;
     struct weir_attempt_id id = id_of(ref);
     struct weir_attempt_view view = {0};
     int r = weir_slots_forbid(&local->slots, &id, &view.status, err);
@@ -337,7 +366,7 @@ static int local_look(void *ctx, const struct weir_cluster_ref *ref,
     int r;
 
     if (used != NULL && used->is_in_doubt)
-        return local_settle(ctx, ref, ret_facts, err);
+        return settle(local, ref, ret_facts, err);
     r = weir_slots_view(&local->slots, &id, &view, err);
     return r < 0 ? r : tell(local, &view, ret_facts, err);
 }
@@ -433,7 +462,8 @@ static int local_adopt(void *ctx, const struct weir_cluster_ref *ref, struct wei
     if (r < 0)
         return r;
     set_used(local, ref->slot, ref->serial);
-    set_doubt(local, &local->used.items[ref->slot], true);
+    set_doubt(local, &local->used.items[ref->slot],
+              local->used.items[ref->slot].sent != ref->serial);
     if (ref->serial > local->last_serial)
         local->last_serial = ref->serial;
     return 0;
@@ -501,11 +531,16 @@ static int prepare(struct weir_local *local, const struct weir_local_config *con
 {
     char path[PATH_BYTES + 8];
     uint64_t serial = 0;
+    struct stat st;
     int r;
 
     snprintf(path, sizeof(path), "%s/" OUTPUT_FOLDER, local->data_dir);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return weir_error_errno(err, errno, "make '%s'", path);
+    if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
+        weir_error(err, WEIR_E_CORRUPT, "'%s' is not a directory", path);
+        return weir_error_hint(err, "move it away; the output of earlier jobs is gone then");
+    }
     r = weir_slots_open(local->data_dir, SLOTS_MIN, &local->slots, err);
     if (r == 0)
         r = make_slots(local, local->slots.n, err);
@@ -515,6 +550,7 @@ static int prepare(struct weir_local *local, const struct weir_local_config *con
         r = weir_notes_open(local->data_dir, &local->notes_fd, err);
     if (r == 0)
         r = start_launcher(local, err);
+    local->serial_floor = config->serial_floor;
     local->last_serial = serial > config->serial_floor ? serial : config->serial_floor;
     return r;
 }
@@ -546,7 +582,7 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
         .ctx = local,
         .launch = local_launch,
         .look = local_look,
-        .settle = local_settle,
+        .settle = local_look, /* adopted, and in doubt unless the launcher has it */
         .command = local_command,
         .notice_fd = local_notice_fd,
         .notices = local_notices,
@@ -559,6 +595,14 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
     };
     *ret_local = local;
     return 0;
+}
+
+int weir_local_check(const struct weir_local *local, const struct weir_cluster_ref *ref,
+                     struct weir_err *err)
+{
+    int r = weir_slots_check(&local->slots, ref->slot, err);
+
+    return r < 0 ? weir_error_wrap(err, "'%s/" WEIR_SLOTS_FILE "'", local->data_dir) : 0;
 }
 
 struct weir_local *weir_local_close(struct weir_local *local)

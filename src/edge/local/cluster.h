@@ -16,6 +16,10 @@ struct weir_local_config {
 
 int weir_local_open(const struct weir_local_config *config, struct weir_local **ret_local,
                     struct weir_cluster *ret_port, struct weir_err *err);
+/* Whether it can be told, or will be, what became of an attempt of an earlier server.
+ * WEIR_E_CORRUPT. */
+int weir_local_check(const struct weir_local *local, const struct weir_cluster_ref *ref,
+                     struct weir_err *err);
 /* Jobs go on. */
 struct weir_local *weir_local_close(struct weir_local *local);
 

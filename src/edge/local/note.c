@@ -12,6 +12,8 @@
 
 enum { READ_MAX = 256 };
 
+static const char advice[] = "move it away: it is made anew, and nothing is lost";
+
 /* In the machine's own byte order: writer and reader are on one machine. */
 struct wire_note {
     uint64_t serial;
@@ -32,10 +34,14 @@ int weir_notes_open(const char *data_dir, int *ret_fd, struct weir_err *err)
         return weir_error_errno(err, errno, "make '%s/" WEIR_NOTE_FILE "'", data_dir);
     /* Open for writing too, so that it never reads as ended when no shim has it open. */
     fd = openat(dir_fd, WEIR_NOTE_FILE, O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return weir_error_errno(err, errno, "open '%s/" WEIR_NOTE_FILE "'", data_dir);
-    if (!S_ISFIFO(st.st_mode))
-        return weir_error(err, WEIR_E_EXISTS, "'%s/" WEIR_NOTE_FILE "' is not a FIFO", data_dir);
+    if (fd < 0 || fstat(fd, &st) < 0) {
+        weir_error_errno(err, errno, "open '%s/" WEIR_NOTE_FILE "'", data_dir);
+        return weir_error_hint(err, "%s", advice);
+    }
+    if (!S_ISFIFO(st.st_mode)) {
+        weir_error(err, WEIR_E_EXISTS, "'%s/" WEIR_NOTE_FILE "' is not a FIFO", data_dir);
+        return weir_error_hint(err, "%s", advice);
+    }
     *ret_fd = WEIR_TAKE_FD(fd);
     return 0;
 }

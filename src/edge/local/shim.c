@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "edge/local/command.h"
 #include "edge/local/proc.h"
 #include "edge/local/shim_watch.h"
@@ -136,12 +137,25 @@ _Noreturn static void finish(struct weir_shim *shim)
     _exit(0);
 }
 
+static void name_subject(struct weir_attempt_status *status, const char *name)
+{
+    static const char mark[] = "...";
+    struct weir_str whole = weir_str(name);
+    bool fits = whole.len < sizeof(status->subject);
+    struct weir_str shown =
+        fits ? whole : weir_str_cut(whole, sizeof(status->subject) - sizeof(mark));
+
+    snprintf(status->subject, sizeof(status->subject), "%.*s%s", WEIR_STR_ARG(shown),
+             fits ? "" : mark);
+}
+
 /* Like a shell: a line on the job's stderr, and an exit status that says why. */
 _Noreturn static void fail(struct weir_shim *shim, int errnum, const char *what)
 {
     struct weir_attempt_status *status = &shim->status;
     bool is_exec = strcmp(what, "exec") == 0;
-    char line[2048];
+    char why[WEIR_ATTEMPT_WHY_MAX];
+    char line[WEIR_ATTEMPT_WHY_MAX + 16];
     int n;
 
     status->phase = WEIR_ATTEMPT_FAILED;
@@ -156,13 +170,10 @@ _Noreturn static void fail(struct weir_shim *shim, int errnum, const char *what)
     }
     status->wait_status =
         W_EXITCODE(is_exec && errnum == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE, 0);
-    if (strcmp(what, "working directory") == 0)
-        n = snprintf(line, sizeof(line), "weir: cannot enter '%.900s': %s\n", shim->launch.cwd,
-                     strerror(errnum));
-    else
-        n = snprintf(line, sizeof(line), "weir: cannot run '%.900s': %s%s%s\n",
-                     shim->launch.argv[0], is_exec ? "" : what, is_exec ? "" : ": ",
-                     strerror(errnum));
+    name_subject(status,
+                 strcmp(what, "working directory") == 0 ? shim->launch.cwd : shim->launch.argv[0]);
+    weir_attempt_why(status, why);
+    n = snprintf(line, sizeof(line), "weir: %s\n", why);
     weir_sink_write(&shim->sinks[WEIR_OUTPUT_ERR], line, (size_t)n);
     finish(shim);
 }

@@ -9,6 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static const char advice[] =
+    "restore it, or move it away: then jobs that ran count as lost, and what is left of them is "
+    "ended";
+
 static off_t slot_at(uint32_t slot)
 {
     return (off_t)slot * WEIR_ATTEMPT_SLOT_BYTES;
@@ -104,8 +108,10 @@ int weir_slots_open(const char *data_dir, uint32_t n_min, struct weir_slots *ret
     if (dir_fd < 0)
         return weir_error_errno(err, errno, "open data directory '%s'", data_dir);
     slots.fd = openat(dir_fd, WEIR_SLOTS_FILE, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (slots.fd < 0)
-        return weir_error_errno(err, errno, "open '%s/" WEIR_SLOTS_FILE "'", data_dir);
+    if (slots.fd < 0) {
+        weir_error_errno(err, errno, "open '%s/" WEIR_SLOTS_FILE "'", data_dir);
+        return weir_error_hint(err, "%s", advice);
+    }
     if (fstat(slots.fd, &st) < 0) {
         code = weir_error_errno(err, errno, "stat '%s/" WEIR_SLOTS_FILE "'", data_dir);
         weir_slots_close(&slots);
@@ -113,6 +119,7 @@ int weir_slots_open(const char *data_dir, uint32_t n_min, struct weir_slots *ret
     }
     /* A part of a slot at the end is what a growth left that was cut off: it is written again. */
     slots.n = (uint32_t)(st.st_size / WEIR_ATTEMPT_SLOT_BYTES);
+    slots.is_new = st.st_size == 0;
     if (weir_slots_grow(&slots, n_min, err) < 0) {
         weir_slots_close(&slots);
         return weir_error_wrap(err, "data directory '%s'", data_dir);
@@ -156,6 +163,23 @@ static int slot_error(struct weir_err *err, int errnum, uint32_t slot)
     if (errnum == ERANGE)
         return weir_error(err, WEIR_E_INVALID, "no slot %u", slot);
     return weir_error_errno(err, errnum, "slot %u", slot);
+}
+
+int weir_slots_check(const struct weir_slots *slots, uint32_t slot, struct weir_err *err)
+{
+    uint8_t bytes[WEIR_ATTEMPT_SLOT_BYTES];
+    struct weir_attempt_status status;
+    bool is_alive = false;
+    int errnum = read_slot(slots->fd, slot, bytes);
+
+    if (errnum == ERANGE ||
+        (errnum == 0 && weir_attempt_slot_decode(bytes, slot, &status, err) == 0))
+        return 0;
+    if (errnum == 0)
+        errnum = is_slot_locked(slots->fd, slot, &is_alive);
+    if (errnum != 0)
+        return slot_error(err, errnum, slot);
+    return is_alive ? 0 : weir_error_hint(err, "%s", advice);
 }
 
 int weir_slots_max_serial(const struct weir_slots *slots, uint64_t *ret_serial,
@@ -233,7 +257,7 @@ int weir_slots_view(const struct weir_slots *slots, const struct weir_attempt_id
 static int forbid_locked(int fd, const struct weir_attempt_id *id,
                          struct weir_attempt_status *ret_status, struct weir_err *err)
 {
-    struct weir_slots slots = {fd, WEIR_SLOTS_MAX};
+    struct weir_slots slots = {fd, WEIR_SLOTS_MAX, false};
     struct weir_attempt_status status;
     int code = read_status(&slots, id, &status, err);
     int errnum;

@@ -30,11 +30,12 @@ enum { WEIR_SLOTS_MAX = 1 << 20 };
 struct weir_slots {
     int fd;
     uint32_t n;
+    bool is_new; /* there was no such file: what any earlier attempt wrote down is gone */
 };
 
 #define WEIR_SLOTS_INIT                                                                            \
     {                                                                                              \
-        -1, 0                                                                                      \
+        -1, 0, false                                                                               \
     }
 
 struct weir_attempt_view {
@@ -49,6 +50,10 @@ int weir_slots_open(const char *data_dir, uint32_t n_min, struct weir_slots *ret
 /* Makes room for n slots in all (never shrinks). On failure the old ones stay usable. */
 int weir_slots_grow(struct weir_slots *slots, uint32_t n, struct weir_err *err);
 void weir_slots_close(struct weir_slots *slots);
+
+/* Whether the slot tells what it holds, or will: a damaged one whose shim lives does, once that
+ * ends. WEIR_E_CORRUPT. */
+int weir_slots_check(const struct weir_slots *slots, uint32_t slot, struct weir_err *err);
 
 /* The highest serial ever claimed: the server goes on above it and above its own last one. A
  * corrupt slot counts as 0. */

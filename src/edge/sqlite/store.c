@@ -11,7 +11,8 @@
 
 #define CHANGING                                                                                   \
     "state = ?12, cause = ?13, attempt = ?14, exit_status = ?15, cancelled = ?16, "                \
-    "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, not_before_ms = ?23"
+    "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, not_before_ms = ?23, "            \
+    "detail = ?24"
 
 static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_BEGIN] = "BEGIN IMMEDIATE",
@@ -26,8 +27,8 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_DELETE_QUEUE] = "DELETE FROM queues WHERE name = ?1",
     [WEIR_SQLITE_ADD_WORKLOAD] =
         "INSERT INTO workloads(" WEIR_SQLITE_WORKLOAD_COLUMNS
-        ", request, digest) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, "
-        "?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25)",
+        ", request, digest) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
+        "?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26)",
     [WEIR_SQLITE_ADD_SPEC] = "INSERT INTO specs(number, spec) VALUES(?1, ?2)",
     /* Two of them: a column that is set has its indexes written, changed or not. */
     [WEIR_SQLITE_UPDATE_WORKLOAD] = "UPDATE workloads SET " CHANGING " WHERE number = ?1",
@@ -35,7 +36,7 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
         "UPDATE workloads SET " CHANGING ", ended_ms = ?22 WHERE number = ?1",
     [WEIR_SQLITE_PUT_TASK] = "INSERT OR REPLACE INTO tasks(" WEIR_SQLITE_TASK_COLUMNS
                              ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-                             "?13, ?14, ?15, ?16, ?17, ?18)",
+                             "?13, ?14, ?15, ?16, ?17, ?18, ?19)",
     [WEIR_SQLITE_PUT_CORDON] =
         "INSERT OR REPLACE INTO cordons(kind, name, phase, cause) VALUES(?1, ?2, ?3, ?4)",
     [WEIR_SQLITE_DELETE_CORDON] = "DELETE FROM cordons WHERE kind = ?1 AND name = ?2",
@@ -417,8 +418,9 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
     if (r < 0) {
         weir_error_wrap(err, "'%s'", path);
         if (r == WEIR_E_CORRUPT)
-            weir_error_hint(err, "nothing was changed; move the file away to start empty, or "
-                                 "restore it from a backup");
+            weir_error_hint(err,
+                            "nothing was changed; restore it from a backup, or move it away to "
+                            "start without queues, jobs and history");
         weir_sqlite_close(store);
         return r;
     }

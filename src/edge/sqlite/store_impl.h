@@ -46,11 +46,11 @@ enum weir_sqlite_statement_id {
     "number, name, queue, owner, uid, gid, class, priority, n_tasks, independent, is_demo, "       \
     "state, cause, attempt, "                                                                      \
     "exit_status, cancelled, n_failures, gpus, node, submitted_ms, started_ms, ended_ms, "         \
-    "not_before_ms"
+    "not_before_ms, detail"
 #define WEIR_SQLITE_TASK_COLUMNS                                                                   \
     "number, member, state, attempt, stop_cause, end, cause, exit_status, n_failures, serial, "    \
     "nonce, slot, node, grants, "                                                                  \
-    "started_ms, started_mono_ms, ended_ms, not_before_ms"
+    "started_ms, started_mono_ms, ended_ms, not_before_ms, detail"
 #define WEIR_SQLITE_EVENT_COLUMNS                                                                  \
     "wall_ms, mono_ms, boot, actor, kind, cause, subject, before, after"
 

@@ -31,7 +31,8 @@ static struct weir_workload_record workload_of(sqlite3_stmt *s, bool with_spec)
         .started_wall_ms = sqlite3_column_int64(s, 20),
         .ended_wall_ms = sqlite3_column_int64(s, 21),
         .not_before_wall_ms = sqlite3_column_int64(s, 22),
-        .spec = with_spec ? weir_sqlite_column_str(s, 23) : WEIR_STR(""),
+        .detail = weir_sqlite_column_str(s, 23),
+        .spec = with_spec ? weir_sqlite_column_str(s, 24) : WEIR_STR(""),
     };
 }
 
@@ -168,6 +169,7 @@ int weir_sqlite_each_task(void *ctx, uint64_t number,
             .started_mono_ms = sqlite3_column_int64(s, 15),
             .ended_wall_ms = sqlite3_column_int64(s, 16),
             .not_before_wall_ms = sqlite3_column_int64(s, 17),
+            .detail = weir_sqlite_column_str(s, 18),
         };
 
         verdict = each(arg, &task);

@@ -69,6 +69,7 @@ static void bind_workload(sqlite3_stmt *s, const struct weir_workload_record *w)
     sqlite3_bind_int64(s, 21, w->started_wall_ms);
     sqlite3_bind_int64(s, 22, w->ended_wall_ms);
     sqlite3_bind_int64(s, 23, w->not_before_wall_ms);
+    weir_sqlite_bind_str(s, 24, w->detail);
 }
 
 int weir_sqlite_add_workload(void *ctx, const struct weir_workload_record *workload,
@@ -81,8 +82,8 @@ int weir_sqlite_add_workload(void *ctx, const struct weir_workload_record *workl
     if (s == NULL || spec == NULL)
         return WEIR_E_IO;
     bind_workload(s, workload);
-    weir_sqlite_bind_str(s, 24, workload->request);
-    sqlite3_bind_blob(s, 25, workload->digest,
+    weir_sqlite_bind_str(s, 25, workload->request);
+    sqlite3_bind_blob(s, 26, workload->digest,
                       workload->request.len > 0 ? sizeof(workload->digest) : 0, SQLITE_STATIC);
     r = weir_sqlite_run(ctx, s, err, "store a workload");
     if (r < 0)
@@ -130,6 +131,7 @@ int weir_sqlite_put_task(void *ctx, const struct weir_task_record *t, struct wei
     sqlite3_bind_int64(s, 16, t->started_mono_ms);
     sqlite3_bind_int64(s, 17, t->ended_wall_ms);
     sqlite3_bind_int64(s, 18, t->not_before_wall_ms);
+    weir_sqlite_bind_str(s, 19, t->detail);
     return weir_sqlite_run(ctx, s, err, "store a task");
 }
 

@@ -131,6 +131,102 @@ static void a_start_without_space_is_tried_again(void **state)
                         "succeeded attempt=1 exit=0 failures=0 gpus=GPU-0 node=alpha");
 }
 
+static int print_detail(void *arg, const struct weir_workload_record *w)
+{
+    snprintf(arg, WEIR_CLUSTER_DETAIL_MAX, "%d %.*s", w->exit_status, WEIR_STR_ARG(w->detail));
+    return 0;
+}
+
+static int print_details(void *arg, const struct weir_task_record *t)
+{
+    return weir_buf_printf(arg, "%u %.*s;", t->member, WEIR_STR_ARG(t->detail));
+}
+
+/* The status and the detail of the workload, and the details of its tasks. */
+static void expect_details(uint64_t number, const char *whole, const char *tasks)
+{
+    char text[WEIR_CLUSTER_DETAIL_MAX];
+    weir_cleanup_buf struct weir_buf all = WEIR_BUF_INIT(4096);
+
+    assert_int_equal(rig.real.get_workload(rig.real.ctx, number, print_detail, text, NULL), 0);
+    assert_string_equal(text, whole);
+    assert_int_equal(rig.real.each_task(rig.real.ctx, number, print_details, &all, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&all), tasks);
+}
+
+static void why_it_can_never_start_is_kept(void **state)
+{
+    uint64_t number;
+
+    (void)state;
+    rig.launch_result = WEIR_E_INVALID;
+    number = submit("{\"command\":[\"x\"],\"gpus\":1}");
+    /* Its start is on disk, why it failed is not: the next server finds out again. */
+    app_rig_crash(&rig);
+    for (int i = 0; i < 3; i++) {
+        tick();
+        app_rig_pass(&rig, rig.server.policy.start_backoff_ms);
+    }
+    expect_details(number, "126 it does not start", "0 it does not start;");
+    app_rig_crash(&rig);
+    tick();
+    expect_details(number, "126 it does not start", "0 it does not start;");
+    assert_non_null(strstr(app_rig_events(&rig, "workload/1"),
+                           "starting>failed exit 126: it does not start\n"));
+}
+
+/* An attempt that could not run its command, as its record says. */
+static void end_unstarted(uint64_t number, uint32_t member, const char *why)
+{
+    struct app_attempt *attempt = app_rig_attempt(&rig, number, member);
+
+    app_rig_end(&rig, attempt, WEIR_END_EXITED, 127);
+    snprintf(attempt->facts.detail, sizeof(attempt->facts.detail), "%s", why);
+}
+
+static void a_workload_could_not_start_as_its_first_failure(void **state)
+{
+    static const char array[] = "{\"command\":[\"x\"],\"gpus\":1,\"array\":3}";
+    uint64_t first = submit(array);
+    uint64_t second;
+
+    (void)state;
+    app_rig_begin_all(&rig);
+    end_unstarted(first, 1, "no such file");
+    tick();
+    app_rig_crash(&rig); /* the others end in another server */
+    tick();
+    end_unstarted(first, 2, "no such folder");
+    tick();
+    app_rig_end_all(&rig);
+    tick();
+    expect_details(first, "127 no such file", "0 ;1 no such file;2 no such folder;");
+    second = submit(array);
+    app_rig_begin_all(&rig);
+    app_rig_end(&rig, app_rig_attempt(&rig, second, 0), WEIR_END_EXITED, 3);
+    end_unstarted(second, 1, "no such file");
+    app_rig_end_all(&rig);
+    tick();
+    expect_details(second, "3 ", "0 ;1 no such file;2 ;");
+}
+
+static void a_retry_that_starts_forgets_why_the_first_did_not(void **state)
+{
+    uint64_t number = submit("{\"command\":[\"x\"],\"gpus\":1,\"retries\":1}");
+
+    (void)state;
+    end_unstarted(number, 0, "no such file");
+    tick();
+    expect_details(number, "127 ", "0 no such file;");
+    app_rig_pass(&rig, 60000);
+    tick();
+    expect_details(number, "127 ", "0 ;");
+    app_rig_begin_all(&rig);
+    app_rig_end(&rig, app_rig_attempt(&rig, number, 0), WEIR_END_EXITED, 3);
+    tick();
+    expect_details(number, "3 ", "0 ;");
+}
+
 static void cancel(uint64_t number)
 {
     assert_int_equal(rig.service.cancel(rig.service.ctx, &app_ana, number, app_done(&rig), NULL),
@@ -388,6 +484,9 @@ int main(void)
         TEST(a_job_lives_and_ends),
         TEST(a_failed_job_tells_how),
         TEST(a_start_without_space_is_tried_again),
+        TEST(why_it_can_never_start_is_kept),
+        TEST(a_workload_could_not_start_as_its_first_failure),
+        TEST(a_retry_that_starts_forgets_why_the_first_did_not),
         TEST(a_stop_that_was_not_heard_is_said_again),
         TEST(a_stop_before_the_begin_is_said_after_it),
         TEST(devices_go_and_come_back),

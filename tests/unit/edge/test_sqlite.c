@@ -23,6 +23,7 @@ static int check_workload(void *arg, const struct weir_workload_record *w)
     assert_true(weir_str_eq(w->spec, like->spec));
     assert_true(weir_str_eq(w->gpus, like->gpus));
     assert_true(weir_str_eq(w->node, like->node));
+    assert_true(weir_str_eq(w->detail, like->detail));
     assert_int_equal(w->uid, like->uid);
     assert_int_equal(w->gid, like->gid);
     assert_int_equal(w->class, like->class);
@@ -57,6 +58,7 @@ static void workloads_are_read_back(void **state)
     assert_int_equal(f.store.get_workload(f.store.ctx, 1, check_workload, &w, NULL), 0);
     w.state = WEIR_TASK_FAILED;
     w.cause = WEIR_CAUSE_EXITED;
+    w.detail = WEIR_STR("cannot run 'x'");
     w.attempt = 2;
     w.exit_status = -3;
     w.cancelled = 1;
@@ -93,6 +95,7 @@ static int check_task(void *arg, const struct weir_task_record *t)
     assert_int_equal(t->slot, like->slot);
     assert_true(weir_str_eq(t->node, like->node));
     assert_true(weir_str_eq(t->grants, like->grants));
+    assert_true(weir_str_eq(t->detail, like->detail));
     assert_int_equal(t->started_wall_ms, like->started_wall_ms);
     assert_int_equal(t->started_mono_ms, like->started_mono_ms);
     assert_int_equal(t->ended_wall_ms, like->ended_wall_ms);
@@ -106,9 +109,11 @@ static void tasks_are_read_back_in_order(void **state)
     struct fixture f;
     struct weir_task_record tasks[] = {
         {1, 0, 1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX, 9, WEIR_STR("alpha"), WEIR_STR("GPU-0:1:2:3"),
-         10, 11, 12, 13},
-        {1, 1, 2, 1, 0, 0, 1, 0, 0, UINT64_MAX - 1, 1, 3, WEIR_STR(""), WEIR_STR(""), 1, 2, 0, 0},
-        {1, 10, 2, 1, 0, 0, 1, 0, 0, 5, 6, 4, WEIR_STR("ü"), WEIR_STR(""), 1, 2, 0, 0},
+         WEIR_STR("no 'x': Ü"), 10, 11, 12, 13},
+        {1, 1, 2, 1, 0, 0, 1, 0, 0, UINT64_MAX - 1, 1, 3, WEIR_STR(""), WEIR_STR(""), WEIR_STR(""),
+         1, 2, 0, 0},
+        {1, 10, 2, 1, 0, 0, 1, 0, 0, 5, 6, 4, WEIR_STR("ü"), WEIR_STR(""), WEIR_STR(""), 1, 2, 0,
+         0},
     };
     const struct weir_task_record *next = tasks;
 

@@ -150,6 +150,27 @@ static void test_ends(void **state)
                         "another member failed");
 }
 
+static void test_ends_with_why(void **state)
+{
+    char room[WEIR_WORDS_END_MAX];
+    char name[WEIR_WORDS_END_MAX];
+
+    (void)state;
+    assert_string_equal(weir_words_end_and_why(WEIR_TASK_FAILED, WEIR_CAUSE_EXITED, 127,
+                                               WEIR_STR("no such file"), room),
+                        "exit 127: no such file");
+    assert_string_equal(weir_words_end_and_why(WEIR_TASK_FAILED, WEIR_CAUSE_EXITED, 1, WEIR_STR(""),
+                                               room),
+                        "exit 1");
+    assert_string_equal(weir_words_end_and_why(WEIR_TASK_CANCELLED, WEIR_CAUSE_CANCELLED, 127,
+                                               WEIR_STR("no such file"), room),
+                        "cancelled");
+    memset(name, 'n', sizeof(name));
+    weir_words_end_and_why(WEIR_TASK_FAILED, WEIR_CAUSE_EXITED, 127, weir_str_n(name, sizeof(name)),
+                           room);
+    assert_true(strlen(room) < sizeof(room) && strlen(room) > 320);
+}
+
 static void assert_amount(uint32_t resource, int64_t amount, const char *expected)
 {
     weir_buf_reset(&text);
@@ -314,9 +335,9 @@ static void test_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_all_reasons),     TEST(test_reasons),  TEST(test_ends),
-        TEST(test_amounts),         TEST(test_subjects), TEST(test_unblock),
-        TEST(test_unblock_by_ends), TEST(test_times),
+        TEST(test_all_reasons),   TEST(test_reasons),         TEST(test_ends),
+        TEST(test_ends_with_why), TEST(test_amounts),         TEST(test_subjects),
+        TEST(test_unblock),       TEST(test_unblock_by_ends), TEST(test_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "edge/local/command.h"
 #include "edge/local/proc.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -25,6 +26,7 @@ static struct weir_attempt_status sample(uint64_t seq)
         .flags = WEIR_ATTEMPT_TIME_LIMIT | WEIR_ATTEMPT_LEFT_BEHIND,
         .start_errno = 2,
         .what = "working directory",
+        .subject = "/data/run 1",
         .shim_pid = 4194303,
         .main_pid = 77,
         .shim_start_ticks = 1ULL << 40,
@@ -53,6 +55,7 @@ static void assert_same(const struct weir_attempt_status *a, const struct weir_a
     uint8_t bytes_b[WEIR_ATTEMPT_RECORD_BYTES];
 
     assert_string_equal(a->what, b->what);
+    assert_string_equal(a->subject, b->subject);
     assert_true(a->id.serial == b->id.serial && a->id.nonce == b->id.nonce);
     assert_int_equal(a->id.slot, b->id.slot);
     assert_int_equal(a->phase, b->phase);
@@ -103,9 +106,37 @@ static void long_text_is_cut(void **state)
 
     (void)state;
     memset(in.what, 'w', sizeof(in.what));
+    memset(in.subject, 's', sizeof(in.subject));
     weir_attempt_record_encode(&in, record);
     assert_int_equal(weir_attempt_record_decode(record, &out, NULL), 0);
     assert_int_equal(strlen(out.what), WEIR_ATTEMPT_WHAT_MAX - 1);
+    assert_int_equal(strlen(out.subject), WEIR_ATTEMPT_SUBJECT_MAX - 1);
+}
+
+static void a_failure_is_told_in_one_line(void **state)
+{
+    static const struct {
+        const char *what;
+        const char *subject;
+        int errnum;
+        const char *why;
+    } cases[] = {
+        {"working directory", "/gone", ENOENT, "cannot enter '/gone': No such file or directory"},
+        {"exec", "a\nb", EACCES, "cannot run 'a?b': Permission denied"},
+        {"cgroup.procs", "x", EINVAL, "cannot run 'x': cgroup.procs: Invalid argument"},
+        {"exec", "", EACCES, "exec: Permission denied"},
+    };
+    char why[WEIR_ATTEMPT_WHY_MAX];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct weir_attempt_status status = {.start_errno = cases[i].errnum};
+
+        snprintf(status.what, sizeof(status.what), "%s", cases[i].what);
+        snprintf(status.subject, sizeof(status.subject), "%s", cases[i].subject);
+        weir_attempt_why(&status, why);
+        assert_string_equal(why, cases[i].why);
+    }
 }
 
 static void write_record(uint8_t slot[WEIR_ATTEMPT_SLOT_BYTES], uint64_t seq)
@@ -235,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_record_reads_back),
         cmocka_unit_test(any_flipped_bit_is_seen),
         cmocka_unit_test(long_text_is_cut),
+        cmocka_unit_test(a_failure_is_told_in_one_line),
         cmocka_unit_test(the_newer_record_counts),
         cmocka_unit_test(a_torn_write_leaves_the_earlier_state),
         cmocka_unit_test(two_bad_records_are_an_error),

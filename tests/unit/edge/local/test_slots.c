@@ -63,6 +63,7 @@ static void slots_are_really_written(void **state)
     assert_int_equal(st.st_size, 100 * WEIR_ATTEMPT_SLOT_BYTES);
     assert_true(st.st_blocks * 512 >= st.st_size);
     assert_int_equal(st.st_mode & 0777, 0600);
+    assert_true(slots.is_new);
     assert_int_equal(weir_slots_grow(&slots, 200, NULL), 0);
     assert_int_equal(slots.n, 200);
     assert_int_equal(weir_slots_grow(&slots, WEIR_SLOTS_MAX + 1, NULL), WEIR_E_TOO_LARGE);
@@ -71,6 +72,7 @@ static void slots_are_really_written(void **state)
     assert_int_equal(truncate(WEIR_SLOTS_FILE, 100 * WEIR_ATTEMPT_SLOT_BYTES + 7), 0);
     slots = open_slots(3);
     assert_int_equal(slots.n, 100);
+    assert_false(slots.is_new);
     weir_slots_close(&slots);
 }
 
@@ -195,6 +197,7 @@ static void a_corrupt_slot_is_repaired_by_forbidding(void **state)
     struct weir_attempt_id next = {11, 1, 1};
     struct weir_attempt_status status;
     struct weir_attempt_view view;
+    struct weir_err err = WEIR_ERR_INIT;
     char noise[WEIR_ATTEMPT_SLOT_BYTES];
     uint64_t seq;
     int fd = open_own();
@@ -205,6 +208,11 @@ static void a_corrupt_slot_is_repaired_by_forbidding(void **state)
     assert_int_equal(weir_slot_claim(fd, &id, &seq), EBADMSG);
     close(fd);
     assert_int_equal(weir_slots_view(&slots, &id, &view, NULL), WEIR_E_CORRUPT);
+    assert_int_equal(weir_slots_check(&slots, 0, NULL), 0);
+    assert_int_equal(weir_slots_check(&slots, 9, NULL), 0); /* there never was such a record */
+    assert_int_equal(weir_slots_check(&slots, 1, &err), WEIR_E_CORRUPT);
+    assert_non_null(strstr(err.text, "slot 1"));
+    assert_non_null(strstr(err.hint, "move it away"));
     assert_int_equal(weir_slots_max_serial(&slots, &seq, NULL), 0);
     assert_int_equal(seq, 0);
     assert_int_equal(weir_slots_forbid(&slots, &id, &status, NULL), 0);
