@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "edge/local/command.h"
+#include "edge/local/ending.h"
 #include "edge/local/launcher.h"
 #include "edge/local/note.h"
 #include "edge/local/output.h"
@@ -17,15 +18,11 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 enum { SLOTS_MIN = 64, GROUPS_MAX = 1024, NOTES_MAX = 64, PATH_BYTES = 4096 };
 
 #define OUTPUT_FOLDER "out"
-
-_Static_assert((int)WEIR_CLUSTER_DETAIL_MAX == (int)WEIR_ATTEMPT_WHY_MAX,
-               "the port takes it whole");
 
 /* An attempt is in doubt when it may never begin: nobody claimed it when it was refused, when the
  * launcher died, or when the server did. Looking at it then settles it, until its slot says what it
@@ -221,56 +218,6 @@ int weir_local_service(struct weir_local *local, struct weir_err *err)
 
 /* ---- looking ---- */
 
-static int32_t shell_status(int wait_status)
-{
-    if (WIFSIGNALED(wait_status))
-        return 128 + WTERMSIG(wait_status);
-    return WEXITSTATUS(wait_status);
-}
-
-static uint32_t end_of(const struct weir_attempt_status *status)
-{
-    if ((status->flags & WEIR_ATTEMPT_TIME_LIMIT) != 0)
-        return WEIR_END_TIME_LIMIT;
-    if ((status->flags & (WEIR_ATTEMPT_OOM_KNOWN | WEIR_ATTEMPT_OOM_LIKELY)) != 0)
-        return WEIR_END_OUT_OF_MEMORY;
-    return (status->flags & WEIR_ATTEMPT_STOP_ASKED) != 0 ? WEIR_END_STOPPED : WEIR_END_EXITED;
-}
-
-/* A command that is not there is the job's own fault and ends it as a shell would; want of space or
- * of processes is not, and the start is tried again. */
-static bool is_own_fault(const struct weir_attempt_status *status)
-{
-    switch (status->start_errno) {
-    case ENOSPC:
-    case EDQUOT:
-    case EAGAIN:
-    case ENOMEM:
-    case EMFILE:
-    case ENFILE:
-    case EIO:
-    case EROFS:
-        return false;
-    default:
-        return true;
-    }
-}
-
-static void tell_end(const struct weir_attempt_status *status, struct weir_cluster_facts *facts)
-{
-    facts->phase = WEIR_SEEN_ENDED;
-    facts->exit_status = shell_status(status->wait_status);
-    facts->ended_wall_ms = status->ended_wall_ms;
-    facts->cpu_us = status->user_us + status->system_us;
-    facts->maxrss_bytes = status->maxrss_kib * 1024;
-    facts->was_checkpointed = (status->flags & WEIR_ATTEMPT_CHECKPOINT_SENT) != 0;
-    facts->end = end_of(status);
-    if (status->phase != WEIR_ATTEMPT_FAILED || status->start_errno == ECANCELED)
-        return;
-    facts->end = is_own_fault(status) ? WEIR_END_EXITED : WEIR_END_NOT_STARTED;
-    weir_attempt_why(status, facts->detail);
-}
-
 /* The shim is gone without a last word: what is left of the job goes too, before it counts as
  * ended. */
 static int tell_lost(const struct weir_local *local, const struct weir_attempt_status *status,
@@ -328,7 +275,7 @@ static int tell(const struct weir_local *local, const struct weir_attempt_view *
         break;
     case WEIR_ATTEMPT_EXITED:
     case WEIR_ATTEMPT_FAILED:
-        tell_end(status, &facts);
+        weir_ending_tell(status, &facts);
         break;
     case WEIR_ATTEMPT_PHASE_MAX:
         return weir_error(err, WEIR_E_CORRUPT, "an attempt is in no known phase");
