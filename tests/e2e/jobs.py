@@ -269,8 +269,8 @@ def test_preemption_with_a_checkpoint(t):
     server = t.serve('--simulate', '2xH100')
     log = os.path.join(t.dir, 'log')
     victim = server.submit('--gpus', '2', '--checkpoint-signal', 'USR1', '--grace', '20s', '--', 'sh', '-c',
-                           f'echo start >> {log}; if [ $(grep -c start {log}) = 2 ]; then exit 0; fi; '
-                           f'trap "echo saved >> {log}; exit 0" USR1; while :; do sleep 0.05; done')
+                           f'trap "echo saved >> {log}; exit 0" USR1; echo start >> {log}; '
+                           f'if [ $(grep -c start {log}) = 2 ]; then exit 0; fi; while :; do sleep 0.05; done')
     wait_for('the victim to run', lambda: os.path.exists(log))
     urgent = server.submit('--gpus', '1', '--priority', '100', '--', 'sh', '-c', f'echo urgent >> {log}')
     assert server.wait_ended(urgent)['state'] == 'succeeded'
