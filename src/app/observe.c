@@ -212,6 +212,7 @@ struct cordon_of {
     struct weir_server *server;
     uint32_t kind; /* enum weir_subject */
     struct weir_str name;
+    struct weir_err *err;
     uint32_t phase; /* found: enum weir_node_phase */
     uint32_t cause; /* string */
 };
@@ -223,14 +224,16 @@ static int match_cordon(void *arg, const struct weir_cordon_record *record)
     if (record->subject_kind != of->kind || !weir_str_eq(record->name, of->name))
         return 0;
     of->phase = record->phase;
-    return weir_edit_string(of->server->edit, record->cause, &of->cause);
+    if (weir_edit_string(of->server->edit, record->cause, &of->cause) < 0)
+        return weir_error(of->err, WEIR_E_NO_MEMORY, "no memory for a cordon");
+    return 0;
 }
 
 /* What was taken out of use by hand stays so when it comes back. READY if it was not. */
 static int find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
                        struct cordon_of *ret, struct weir_err *err)
 {
-    *ret = (struct cordon_of){server, kind, name, WEIR_NODE_READY, WEIR_NONE};
+    *ret = (struct cordon_of){server, kind, name, err, WEIR_NODE_READY, WEIR_NONE};
     return server->store.each_cordon(server->store.ctx, match_cordon, ret, err);
 }
 
@@ -385,7 +388,7 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
 
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
-        else if (weir_world_device(weir_edit_view(server->edit), index)->memory_bytes == 0)
+        else if (weir_world_device(weir_edit_view(server->edit), index)->index == WEIR_NONE)
             r = put_back_device(server, index, &devices[i], err);
         else
             r = set_health(server, index,
