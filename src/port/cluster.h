@@ -59,7 +59,7 @@ struct weir_cluster_launch {
     int64_t time_limit_ms;    /* > 0; INT64_MAX: none */
     int64_t stop_grace_ms;    /* between SIGTERM and SIGKILL */
     int64_t output_max_bytes; /* per stream */
-    int64_t memory_max_bytes; /* cgroup limit; 0: none */
+    int64_t memory_max_bytes; /* enforced where that can be; 0: none */
 };
 
 enum weir_cluster_phase {
