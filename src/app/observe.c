@@ -76,6 +76,7 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
 {
     struct weir_task *row = weir_edit_task(server->edit, task);
     char *detail = facts->detail[0] != '\0' ? weir_mem_strdup(facts->detail) : NULL;
+    char name[WEIR_SERVER_TASK_NAME_MAX];
 
     if (row == NULL || (detail == NULL && facts->detail[0] != '\0')) {
         weir_mem_free(detail);
@@ -91,8 +92,11 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
     row->exit_status = facts->exit_status;
     row->ended_wall_ms = facts->ended_wall_ms;
     server->dirty = true;
-    if (facts->detail[0] != '\0')
-        weir_log_warn("attempt.failed", "task %u: %s", task, facts->detail);
+    if (facts->detail[0] != '\0') {
+        WEIR_LOG_FIELD(field, "subject",
+                       weir_server_task_name(weir_edit_view(server->edit), task, name));
+        weir_log_warn("attempt.failed", "%s", facts->detail);
+    }
     return 0;
 }
 
@@ -124,12 +128,15 @@ static int look_at(struct weir_server *server, uint32_t task, struct weir_err *e
 {
     const struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
     struct weir_cluster_facts facts = {0};
+    char name[WEIR_SERVER_TASK_NAME_MAX];
     struct weir_err cannot = WEIR_ERR_INIT;
 
     if (attempt == NULL || attempt->ref.serial == 0)
         return 0;
     if (server->cluster.look(server->cluster.ctx, &attempt->ref, &facts, &cannot) < 0) {
-        weir_log_warn("attempt.look", "task %u: %s", task, cannot.text);
+        WEIR_LOG_FIELD(field, "subject",
+                       weir_server_task_name(weir_edit_view(server->edit), task, name));
+        weir_log_warn("attempt.look", "%s", cannot.text);
         return 0; /* it is looked at again */
     }
     return weir_server_see(server, task, &facts, err);
