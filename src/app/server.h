@@ -94,8 +94,8 @@ void weir_server_unload(struct weir_server *server);
 int weir_server_first_run(struct weir_server *server, struct weir_err *err);
 
 /* ---- reconcile.c ---- */
-/* One tick: observe, decide, commit, answer, act. An error says that nothing was done (the askers
- * were told). */
+/* One tick: observe, decide, commit, answer, act. After an error the state is built anew from the
+ * store, and whoever still waited was told; what had been committed before it stays. */
 int weir_server_tick(struct weir_server *server, struct weir_err *err);
 /* When to tick even if nothing happens, as wall ms: now, where the wall clock was set since what
  * the last plan waits for was reckoned by it. */
