@@ -18,6 +18,7 @@ void weir_server_stop(struct weir_server *server, uint32_t task)
     const struct weir_workload *w = weir_world_workload(state, row->workload);
     struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
     bool checkpoints = leaves_room(row->stop_cause) && w->checkpoint_signal != 0;
+    char name[WEIR_SERVER_TASK_NAME_MAX];
     struct weir_err err = WEIR_ERR_INIT;
     int r;
 
@@ -28,8 +29,10 @@ void weir_server_stop(struct weir_server *server, uint32_t task)
                                 (int)w->checkpoint_signal, w->checkpoint_grace_ms, &err);
     attempt->is_asked_to_stop = r == 0 ? row->stop_cause : 0;
     /* One that has not begun, or has just ended, is looked at again soon. */
-    if (r < 0 && r != WEIR_E_UNAVAILABLE && r != WEIR_E_NOT_FOUND)
-        weir_log_warn("attempt.stop", "task %u: %s", task, err.text);
+    if (r < 0 && r != WEIR_E_UNAVAILABLE && r != WEIR_E_NOT_FOUND) {
+        WEIR_LOG_FIELD(field, "subject", weir_server_task_name(state, task, name));
+        weir_log_warn("attempt.stop", "%s", err.text);
+    }
 }
 
 /* What can never be launched is an end, as if a shell had not been able to: status 126. */
@@ -43,12 +46,15 @@ static bool is_for_good(int code)
 static void start(struct weir_server *server, const struct weir_action *action)
 {
     struct weir_cluster_facts facts = {.phase = WEIR_SEEN_ENDED, .end = WEIR_END_NOT_STARTED};
+    char name[WEIR_SERVER_TASK_NAME_MAX];
     struct weir_err err = WEIR_ERR_INIT;
     int r = weir_server_launch(server, action->task, &err);
 
     if (r == 0)
         return;
-    weir_log_warn("attempt.launch", "task %u: %s", action->task, err.text);
+    WEIR_LOG_FIELD(field, "subject",
+                   weir_server_task_name(weir_edit_view(server->edit), action->task, name));
+    weir_log_warn("attempt.launch", "%s", err.text);
     snprintf(facts.detail, sizeof(facts.detail), "%.*s",
              WEIR_STR_ARG(weir_str_cut(weir_str(err.text), sizeof(facts.detail) - 1)));
     if (is_for_good(r)) {

@@ -45,17 +45,23 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
         return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
     if (loading->parents) {
         parent = weir_resource_queue_parent(spec);
-        return parent.len == 0
-                   ? 0
-                   : weir_edit_move_queue(edit, weir_edit_find_queue(edit, record->name),
-                                          weir_edit_find_queue(edit, parent));
+        if (parent.len > 0)
+            r = weir_edit_move_queue(edit, weir_edit_find_queue(edit, record->name),
+                                     weir_edit_find_queue(edit, parent));
+        return r < 0 ? weir_error(loading->err, r, "stored queue '%.*s' cannot be below '%.*s'",
+                                  WEIR_STR_ARG(record->name), WEIR_STR_ARG(parent))
+                     : 0;
     }
     r = weir_resource_queue(spec, WEIR_RESOURCE_STORED, edit, &queue, loading->err);
     if (r < 0)
         return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
     queue.created_wall_ms = record->created_wall_ms;
     r = weir_edit_string(edit, record->name, &queue.name);
-    return r < 0 ? r : weir_edit_add_queue(edit, &key, &queue, &index);
+    if (r == 0)
+        r = weir_edit_add_queue(edit, &key, &queue, &index);
+    return r < 0 ? weir_error(loading->err, r, "cannot take in queue '%.*s'",
+                              WEIR_STR_ARG(record->name))
+                 : 0;
 }
 
 /* ---- tasks ---- */
@@ -69,6 +75,7 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
     int r = weir_edit_string(server->edit, uuid, &like.uuid);
 
     like.node = node;
+    like.index = WEIR_NONE;
     like.health = WEIR_DEVICE_LOST;
     if (r == 0)
         r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
@@ -200,8 +207,9 @@ static int load_task(void *arg, const struct weir_task_record *record)
     if (weir_task_state_holds(record->state)) {
         row->attempt--; /* starting counts it again */
         r = restore_holds(server, task, record, loading->err);
-        if (r == 0 && record->state != WEIR_TASK_STARTING)
-            r = weir_edit_task_state(server->edit, task, (enum weir_task_state)record->state);
+        if (r == 0 && record->state != WEIR_TASK_STARTING &&
+            weir_edit_task_state(server->edit, task, (enum weir_task_state)record->state) < 0)
+            r = weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");
         row->stop_cause = record->stop_cause;
         row->cause = record->cause;
         return r < 0 ? r : restore_attempt(server, task, record, loading->err);
@@ -209,8 +217,9 @@ static int load_task(void *arg, const struct weir_task_record *record)
     if (record->state == WEIR_TASK_QUEUED)
         return 0;
     row->started_wall_ms = record->started_wall_ms;
-    /* Ended for good: through a state from which every end is legal. */
-    return weir_edit_task_end(server->edit, task, (enum weir_task_state)record->state);
+    if (weir_edit_task_end(server->edit, task, (enum weir_task_state)record->state) < 0)
+        return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");
+    return 0;
 }
 
 /* ---- workloads ---- */
@@ -248,7 +257,7 @@ static int load_workload(void *arg, const struct weir_workload_record *record)
     if (r == 0)
         r = weir_edit_add_workload(server->edit, &key, &ask.workload, &ask.role, 1, &index);
     if (r < 0)
-        return weir_error(loading->err, r, "no memory for workload %llu",
+        return weir_error(loading->err, r, "cannot take in workload %llu",
                           (unsigned long long)record->number);
     tasks.next_task = weir_world_workload(weir_edit_view(server->edit), index)->first_task;
     return server->store.each_task(server->store.ctx, record->number, load_task, &tasks,
@@ -265,11 +274,13 @@ static int load_cordon(void *arg, const struct weir_cordon_record *record)
         struct weir_node *node;
 
         index = weir_edit_find_node(server->edit, record->name);
-        node = index != WEIR_NONE ? weir_edit_node(server->edit, index) : NULL;
-        if (node == NULL)
+        if (index == WEIR_NONE)
             return 0; /* not here; observe.c asks for its cordon when it comes back */
+        node = weir_edit_node(server->edit, index);
+        if (node == NULL || weir_edit_string(server->edit, record->cause, &node->phase_cause) < 0)
+            return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a cordon");
         node->phase = record->phase;
-        return weir_edit_string(server->edit, record->cause, &node->phase_cause);
+        return 0;
     }
     index = weir_edit_find_device(server->edit, record->name);
     if (index != WEIR_NONE) {

@@ -76,6 +76,7 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
 {
     struct weir_task *row = weir_edit_task(server->edit, task);
     char *detail = facts->detail[0] != '\0' ? weir_mem_strdup(facts->detail) : NULL;
+    char name[WEIR_SERVER_TASK_NAME_MAX];
 
     if (row == NULL || (detail == NULL && facts->detail[0] != '\0')) {
         weir_mem_free(detail);
@@ -91,8 +92,11 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
     row->exit_status = facts->exit_status;
     row->ended_wall_ms = facts->ended_wall_ms;
     server->dirty = true;
-    if (facts->detail[0] != '\0')
-        weir_log_warn("attempt.failed", "task %u: %s", task, facts->detail);
+    if (facts->detail[0] != '\0') {
+        WEIR_LOG_FIELD(field, "subject",
+                       weir_server_task_name(weir_edit_view(server->edit), task, name));
+        weir_log_warn("attempt.failed", "%s", facts->detail);
+    }
     return 0;
 }
 
@@ -124,12 +128,15 @@ static int look_at(struct weir_server *server, uint32_t task, struct weir_err *e
 {
     const struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
     struct weir_cluster_facts facts = {0};
+    char name[WEIR_SERVER_TASK_NAME_MAX];
     struct weir_err cannot = WEIR_ERR_INIT;
 
     if (attempt == NULL || attempt->ref.serial == 0)
         return 0;
     if (server->cluster.look(server->cluster.ctx, &attempt->ref, &facts, &cannot) < 0) {
-        weir_log_warn("attempt.look", "task %u: %s", task, cannot.text);
+        WEIR_LOG_FIELD(field, "subject",
+                       weir_server_task_name(weir_edit_view(server->edit), task, name));
+        weir_log_warn("attempt.look", "%s", cannot.text);
         return 0; /* it is looked at again */
     }
     return weir_server_see(server, task, &facts, err);
@@ -212,6 +219,7 @@ struct cordon_of {
     struct weir_server *server;
     uint32_t kind; /* enum weir_subject */
     struct weir_str name;
+    struct weir_err *err;
     uint32_t phase; /* found: enum weir_node_phase */
     uint32_t cause; /* string */
 };
@@ -223,14 +231,16 @@ static int match_cordon(void *arg, const struct weir_cordon_record *record)
     if (record->subject_kind != of->kind || !weir_str_eq(record->name, of->name))
         return 0;
     of->phase = record->phase;
-    return weir_edit_string(of->server->edit, record->cause, &of->cause);
+    if (weir_edit_string(of->server->edit, record->cause, &of->cause) < 0)
+        return weir_error(of->err, WEIR_E_NO_MEMORY, "no memory for a cordon");
+    return 0;
 }
 
 /* What was taken out of use by hand stays so when it comes back. READY if it was not. */
 static int find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
                        struct cordon_of *ret, struct weir_err *err)
 {
-    *ret = (struct cordon_of){server, kind, name, WEIR_NODE_READY, WEIR_NONE};
+    *ret = (struct cordon_of){server, kind, name, err, WEIR_NODE_READY, WEIR_NONE};
     return server->store.each_cordon(server->store.ctx, match_cordon, ret, err);
 }
 
@@ -385,7 +395,7 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
 
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
-        else if (weir_world_device(weir_edit_view(server->edit), index)->memory_bytes == 0)
+        else if (weir_world_device(weir_edit_view(server->edit), index)->index == WEIR_NONE)
             r = put_back_device(server, index, &devices[i], err);
         else
             r = set_health(server, index,

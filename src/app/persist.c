@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-enum { GRANTS_BYTES_MAX = 64 * 1024 };
+enum { GRANTS_BYTES_MAX = 64 * 1024, DETAIL_BYTES_MAX = 1024 };
 
 /* Of a workload from its tasks, as people see it. */
 static enum weir_task_state state_of(const struct weir_world *world, uint32_t workload)
@@ -283,23 +283,30 @@ static const char *event_kind(const struct weir_action *action)
     return "plan.action";
 }
 
+struct weir_str weir_server_task_name(const struct weir_world *world, uint32_t task,
+                                      char ret_text[WEIR_SERVER_TASK_NAME_MAX])
+{
+    const struct weir_task *row = weir_world_task(world, task);
+    const struct weir_workload *w = weir_world_workload(world, row->workload);
+    int n = snprintf(ret_text, WEIR_SERVER_TASK_NAME_MAX, "workload/%llu",
+                     (unsigned long long)w->number);
+
+    if (w->n_tasks > 1)
+        snprintf(ret_text + n, (size_t)(WEIR_SERVER_TASK_NAME_MAX - n), "/%u", row->member);
+    return weir_str(ret_text);
+}
+
 static int write_action_event(struct weir_server *server, const struct weir_world *before,
                               const struct weir_world *after, const struct weir_action *action,
                               struct weir_err *err)
 {
     const struct weir_task *was = weir_world_task(before, action->task);
     const struct weir_task *is = weir_world_task(after, action->task);
-    const struct weir_workload *w = weir_world_workload(after, is->workload);
     const char *why = detail_of(server, action->task);
-    char subject[64];
-    struct weir_buf detail = WEIR_BUF_INIT(GRANTS_BYTES_MAX);
+    char name[WEIR_SERVER_TASK_NAME_MAX];
+    struct weir_buf detail = WEIR_BUF_INIT(DETAIL_BYTES_MAX);
     int r;
 
-    if (w->n_tasks > 1)
-        snprintf(subject, sizeof(subject), "workload/%llu/%u", (unsigned long long)w->number,
-                 is->member);
-    else
-        snprintf(subject, sizeof(subject), "workload/%llu", (unsigned long long)w->number);
     weir_buf_puts(&detail, weir_task_state_name((enum weir_task_state)is->state));
     if (action->kind == WEIR_ACTION_START && action->n_grants > 0) {
         weir_buf_puts(&detail, " on ");
@@ -309,10 +316,13 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
         weir_buf_printf(&detail, " exit %d", is->exit_status);
     if (action->kind == WEIR_ACTION_SETTLE && why[0] != '\0')
         weir_buf_printf(&detail, ": %s", why);
-    r = weir_server_event(server, WEIR_STR("weir"), event_kind(action), weir_str(subject),
-                          weir_str(weir_cause_name((enum weir_cause)action->cause)),
-                          weir_str(weir_task_state_name((enum weir_task_state)was->state)),
-                          weir_buf_view(&detail), err);
+    r = weir_buf_check(&detail, "an event", err);
+    if (r == 0)
+        r = weir_server_event(server, WEIR_STR("weir"), event_kind(action),
+                              weir_server_task_name(after, action->task, name),
+                              weir_str(weir_cause_name((enum weir_cause)action->cause)),
+                              weir_str(weir_task_state_name((enum weir_task_state)was->state)),
+                              weir_buf_view(&detail), err);
     weir_buf_finish(&detail);
     return r;
 }

@@ -3,7 +3,7 @@
  * - observe: what became of attempts and devices goes into the edit, beside what people asked for
  *   since the last tick;
  * - decide: core/decide.h says what is to be done, the only place where anything is decided;
- * - commit: all of it goes into the store in one transaction;
+ * - commit: all of it goes into the store in one transaction, and the decision into its log;
  * - answer: whoever asked hears that it is done;
  * - act: starts, stops and signals, in the plan's order.
  *
@@ -13,8 +13,8 @@
  *
  * The map: base/ and fmt/ know no GPUs. model/ holds the nouns. core/ decides, purely. port/ says
  * what the outside must offer; edge/ offers it (nvml, local processes, sqlite, the HTTP API). app/
- * wires them: load.c builds the state, observe.c sees, persist.c writes, act.c does, service.c
- * takes requests, up.c starts it all. cmd/ is the command line. */
+ * wires them: load.c builds the state, observe.c sees, persist.c writes, act.c does, service*.c
+ * take requests, up.c starts it all. cmd/ is the command line. */
 #include "app/decision_log.h"
 #include "app/server.h"
 #include "base/log.h"

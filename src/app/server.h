@@ -94,8 +94,8 @@ void weir_server_unload(struct weir_server *server);
 int weir_server_first_run(struct weir_server *server, struct weir_err *err);
 
 /* ---- reconcile.c ---- */
-/* One tick: observe, decide, commit, answer, act. An error says that nothing was done (the askers
- * were told). */
+/* One tick: observe, decide, commit, answer, act. After an error the state is built anew from the
+ * store, and whoever still waited was told; what had been committed before it stays. */
 int weir_server_tick(struct weir_server *server, struct weir_err *err);
 /* When to tick even if nothing happens, as wall ms: now, where the wall clock was set since what
  * the last plan waits for was reckoned by it. */
@@ -136,6 +136,10 @@ void weir_server_attempt_set(struct weir_server_attempt *attempt,
                              const struct weir_cluster_ref *ref);
 
 /* ---- persist.c ---- */
+/* "workload/42", of several tasks "workload/42/3": as events and the log name a task. */
+enum { WEIR_SERVER_TASK_NAME_MAX = 48 };
+struct weir_str weir_server_task_name(const struct weir_world *world, uint32_t task,
+                                      char ret_text[WEIR_SERVER_TASK_NAME_MAX]);
 /* Writes what `before` → `after` and the plan changed into the transaction. */
 int weir_server_persist(struct weir_server *server, const struct weir_world *before,
                         const struct weir_world *after, const struct weir_plan *plan,

@@ -1,5 +1,6 @@
 #include "app/service_impl.h"
 #include "app/startable.h"
+#include "base/char.h"
 #include "base/cleanup.h"
 #include "base/hash.h"
 #include "base/tree.h"
@@ -12,7 +13,7 @@ enum { NAME_MAX_BYTES = 63 };
 static bool is_number(struct weir_str name)
 {
     for (size_t i = 0; i < name.len; i++)
-        if (name.ptr[i] < '0' || name.ptr[i] > '9')
+        if (!weir_char_is_digit(name.ptr[i]))
             return false;
     return name.len > 0;
 }
@@ -33,11 +34,9 @@ static int default_name(struct weir_str word, struct weir_arena *arena, struct w
         }
     }
     for (size_t i = 0; i < word.len && n < NAME_MAX_BYTES; i++) {
-        char c = word.ptr[i];
+        char c = weir_char_lower(word.ptr[i]);
 
-        if (c >= 'A' && c <= 'Z')
-            c = (char)(c - 'A' + 'a');
-        if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))
+        if (weir_char_is_letter(c) || weir_char_is_digit(c))
             name[n++] = c;
         else if (n > 0 && name[n - 1] != '-')
             name[n++] = '-';
@@ -68,8 +67,7 @@ static int check_user(const struct weir_server *server, const struct weir_actor 
         return 0;
     weir_error(err, WEIR_E_DENIED, "this weir runs as uid %u and runs jobs of nobody else",
                server->uid);
-    weir_error_hint(err, "a weir started by root serves all users");
-    return WEIR_E_DENIED;
+    return weir_error_hint(err, "a weir started by root serves all users");
 }
 
 /* In an arena of its own: it looks at the whole fleet, for each of many submissions. */
@@ -130,8 +128,7 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     s.ask.workload.queue = weir_edit_find_queue(server->edit, s.ask.queue);
     if (s.ask.workload.queue == WEIR_NONE) {
         weir_service_no_queue(server, WEIR_E_INVALID, s.ask.queue, err);
-        weir_error_field(err, "spec.queue");
-        return WEIR_E_INVALID;
+        return weir_error_field(err, "spec.queue");
     }
     r = admit(server, &s, err);
     if (r == 0)
@@ -215,8 +212,7 @@ static int recall_request(struct weir_server *server, const struct weir_submissi
 
     if (r == 0 && memcmp(known, s->digest, sizeof(known)) != 0) {
         weir_error(err, WEIR_E_EXISTS, "the idempotency key was used for another submission");
-        weir_error_hint(err, "use a new key for a new submission");
-        return WEIR_E_EXISTS;
+        return weir_error_hint(err, "use a new key for a new submission");
     }
     return r;
 }
@@ -249,9 +245,7 @@ static int accept_once(struct weir_server *server, const struct weir_tree *doc, 
         r = recall_request(server, s, ret_number, &other);
     if (r == WEIR_E_NOT_FOUND)
         return checked < 0 ? checked : weir_submission_accept(server, s, ret_number, err);
-    if (r < 0 && err != NULL && other.code != 0)
-        *err = other;
-    return r;
+    return r < 0 && other.code != 0 ? weir_error_pass(err, &other) : r;
 }
 
 int weir_service_submit(void *ctx, const struct weir_actor *actor, const struct weir_tree *doc,

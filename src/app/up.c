@@ -47,7 +47,6 @@ struct up {
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
-    bool confines; /* each job has a cgroup of its own */
     struct weir_api *api;
     struct weir_server server;
     struct weir_service service;
@@ -344,7 +343,6 @@ static int open_jobs(struct up *up, struct weir_err *err)
 
     if (r == 0)
         r = store->each_workload(store->ctx, &live, false, note_serials, &earlier, err);
-    up->confines = cgroup[0] != '\0';
     config.serial_floor = earlier.serial_floor;
     if (r == 0)
         r = weir_local_open(&config, &up->local, &up->server.cluster, err);
@@ -491,11 +489,11 @@ static void close_all(struct up *up)
 
 static void say_confinement(const struct up *up)
 {
-    if (!up->confines)
-        weir_log_info("cgroup", "%s",
+    if (!weir_local_limits_memory(up->local))
+        weir_log_info("cgroup", "%s: memory limits are not enforced",
                       strcmp(up->options->cgroup, "off") == 0
-                          ? "jobs are not confined: memory limits are not enforced"
-                          : "no cgroup v2 that weir may use: memory limits are not enforced");
+                          ? "jobs are not confined"
+                          : "no cgroup v2 with a memory controller that weir may use");
 }
 
 int weir_up(const struct weir_up_options *options, struct weir_err *err)

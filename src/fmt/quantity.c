@@ -253,42 +253,17 @@ int weir_quantity_milli(struct weir_str text, int64_t *ret_milli, struct weir_er
     return weir_quantity_parse(text, 3, WEIR_QUANTITY_UNSIGNED, ret_milli, err);
 }
 
-/* Divides by `base` as often as that loses nothing; returns how often. */
-static unsigned shorten(uint64_t *value, uint64_t base, unsigned steps_max)
-{
-    unsigned steps = 0;
-
-    while (*value > 0 && *value % base == 0 && steps < steps_max) {
-        *value /= base;
-        steps++;
-    }
-    return steps;
-}
-
-static uint64_t put_sign(int64_t value, struct weir_buf *out)
-{
-    if (value >= 0)
-        return (uint64_t)value;
-    weir_buf_putc(out, '-');
-    return 0 - (uint64_t)value;
-}
-
 int weir_quantity_format_bytes(int64_t bytes, struct weir_buf *out)
 {
     static const char *const names[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
-    uint64_t value = put_sign(bytes, out);
-    unsigned steps = shorten(&value, 1024, 6);
+    uint64_t value = bytes < 0 ? 0 - (uint64_t)bytes : (uint64_t)bytes;
+    unsigned steps = 0;
 
+    while (value > 0 && value % 1024 == 0 && steps < 6) {
+        value /= 1024;
+        steps++;
+    }
+    weir_buf_puts(out, bytes < 0 ? "-" : "");
     weir_buf_u64(out, value);
     return weir_buf_puts(out, names[steps]);
-}
-
-int weir_quantity_format_milli(int64_t milli, struct weir_buf *out)
-{
-    static const char *const names[] = {"m", "", "k", "M", "G", "T", "P"};
-    uint64_t value = put_sign(milli, out);
-    unsigned steps = shorten(&value, 1000, 6);
-
-    weir_buf_u64(out, value);
-    return weir_buf_puts(out, value > 0 ? names[steps] : "");
 }

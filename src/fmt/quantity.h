@@ -30,7 +30,5 @@ int weir_quantity_milli(struct weir_str text, int64_t *ret_milli, struct weir_er
 
 /* The canonical form: whole, with the largest suffix that loses nothing. "20Gi", "1000". */
 int weir_quantity_format_bytes(int64_t bytes, struct weir_buf *out);
-/* "1500m", "2", "2k" */
-int weir_quantity_format_milli(int64_t milli, struct weir_buf *out);
 
 #endif

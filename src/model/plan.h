@@ -201,7 +201,7 @@ const char *weir_reason_name(
     enum weir_reason_code code); /* "Priority", "Resources", "QueueLimit"… */
 const char *weir_level_name(enum weir_reason_level level);
 
-/* The plan as bytes, for comparison and for the decision log. Layout of this build, in its byte
+/* The plan as bytes, for comparison. Layout of this build, in its byte
  * order: world_version u64, wake_wall_ms i64, then u32 counts of actions, grants, intents,
  * verdicts, reasons, holders, ends, and a zero; then these arrays in this order, rows as they are.
  * The buffer's failure is returned. */

@@ -170,7 +170,7 @@ struct weir_device {
     uint32_t node;
     uint32_t parent; /* device; WEIR_NONE for a whole one */
     uint32_t next_on_node;
-    uint32_t index;       /* the driver's index on its node */
+    uint32_t index;       /* the driver's index on its node; WEIR_NONE: no driver listed it yet */
     uint32_t kind;        /* enum weir_device_kind */
     uint32_t health;      /* enum weir_device_health */
     uint32_t binder;      /* enum weir_binder */

@@ -25,8 +25,8 @@ enum {
     WEIR_CLUSTER_STRING_MAX = 128 * 1024 - 1, /* bytes of a word of argv, or of NAME=VALUE */
     WEIR_CLUSTER_EXEC_MAX = 2 * 1024 * 1024,  /* bytes of argv and envp, see above */
 };
-/* Milliseconds of a time limit. */
-#define WEIR_CLUSTER_TIME_LIMIT_MAX (INT64_MAX / 4)
+/* Milliseconds of a time limit: shims reckon in microseconds from the start of the machine. */
+#define WEIR_CLUSTER_TIME_LIMIT_MAX (INT64_MAX / 4000)
 
 struct weir_cluster_ref {
     uint64_t serial; /* > 0 */
@@ -59,7 +59,7 @@ struct weir_cluster_launch {
     int64_t time_limit_ms;    /* > 0; INT64_MAX: none */
     int64_t stop_grace_ms;    /* between SIGTERM and SIGKILL */
     int64_t output_max_bytes; /* per stream */
-    int64_t memory_max_bytes; /* cgroup limit; 0: none */
+    int64_t memory_max_bytes; /* enforced where that can be; 0: none */
 };
 
 enum weir_cluster_phase {

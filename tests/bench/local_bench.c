@@ -139,7 +139,7 @@ static void launch(struct server *server, uint32_t slot)
                                  .umask = 022,
                                  .grace_ms = 1000,
                                  .output_dir = output_dir,
-                                 .output_cap_bytes = WEIR_LAUNCH_OUTPUT_CAP_DEFAULT,
+                                 .output_cap_bytes = 64 << 20,
                                  .cgroup = ""};
     struct weir_err err = WEIR_ERR_INIT;
 

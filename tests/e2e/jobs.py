@@ -235,6 +235,22 @@ def test_it_is_said_that_memory_is_not_enforced(t):
     assert 'memory limits are not enforced' in server.tail(), server.tail()
 
 
+def test_jobs_run_where_the_cgroup_takes_no_memory_limit(t):
+    """As in a login session: the folder is weir's, the memory controller is not. The folder of the first attempt is faked."""
+    group = os.path.join(t.dir, 'group')
+    os.makedirs(os.path.join(group, 'job-1'))
+    for name, text in (('cgroup.procs', ''), ('cgroup.subtree_control', 'cpu pids\n'), ('job-1/cgroup.procs', ''),
+                       ('job-1/cgroup.events', 'populated 0\n')):
+        with open(os.path.join(group, name), 'w') as file:
+            file.write(text)
+    server = t.serve('--simulate', '1xH100', '--cgroup', group)
+    assert 'memory limits are not enforced' in server.tail(), server.tail()
+    job = server.wait_ended(server.submit('--memory', '64Mi', '--', 'true'))
+    assert job['state'] == 'succeeded', job
+    with open(os.path.join(group, 'job-1', 'cgroup.procs')) as file:
+        assert file.read() == '0'
+
+
 def test_cancel_says_what_became_of_it(t):
     server = t.serve()
     done = server.submit('--', 'true')

@@ -47,6 +47,22 @@ static int64_t read_key(int dir_fd, const char *name, const char *key)
     return -1;
 }
 
+bool weir_cgroup_has_controller(const char *path, const char *name)
+{
+    weir_cleanup_fd int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    weir_cleanup_fd int fd =
+        dir_fd < 0 ? -1 : openat(dir_fd, "cgroup.subtree_control", O_RDONLY | O_CLOEXEC);
+    char text[1024];
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text));
+    struct weir_str rest = weir_str_trim(weir_str_n(text, n > 0 ? (size_t)n : 0));
+    struct weir_str word;
+
+    while (rest.len > 0 && weir_str_split(&rest, ' ', &word))
+        if (weir_str_eq_c(word, name))
+            return true;
+    return false;
+}
+
 static int set_limits(const struct weir_cgroup *cgroup, const struct weir_launch *launch,
                       const char **ret_what)
 {

@@ -18,6 +18,8 @@ struct weir_cgroup {
         -1, -1, ""                                                                                 \
     }
 
+/* Whether groups below the one at this path can be given limits of that kind ("memory"). */
+bool weir_cgroup_has_controller(const char *path, const char *name);
 /* Makes launch->cgroup and sets the limits asked for. A group that is there already is taken when
  * nothing lives in it (so it may have been made for us), else EBUSY. Returns 0 or an errno value
  * and at what in *ret_what; nothing is left behind then. */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "edge/local/cgroup.h"
 #include "edge/local/command.h"
 #include "edge/local/ending.h"
 #include "edge/local/launcher.h"
@@ -36,6 +37,7 @@ struct used_slot {
 struct weir_local {
     char data_dir[PATH_BYTES];
     char cgroup[PATH_BYTES];
+    bool limits_memory;
     const char *launcher_exe;
     const char *const *launcher_argv;
     struct weir_slots slots;
@@ -153,7 +155,7 @@ static int local_launch(void *ctx, const struct weir_cluster_launch *launch, str
         .output_dir = output,
         .output_cap_bytes = launch->output_max_bytes,
         .cgroup = cgroup,
-        .memory_max_bytes = local->cgroup[0] != '\0' ? launch->memory_max_bytes : 0,
+        .memory_max_bytes = local->limits_memory ? launch->memory_max_bytes : 0,
     };
     int r;
 
@@ -520,6 +522,8 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
     local->launcher_argv = config->launcher_argv;
     memcpy(local->data_dir, config->data_dir, strlen(config->data_dir) + 1);
     memcpy(local->cgroup, config->cgroup, strlen(config->cgroup) + 1);
+    local->limits_memory =
+        local->cgroup[0] != '\0' && weir_cgroup_has_controller(local->cgroup, "memory");
     r = prepare(local, config, err);
     if (r < 0) {
         weir_local_close(local);
@@ -550,6 +554,11 @@ int weir_local_check(const struct weir_local *local, const struct weir_cluster_r
     int r = weir_slots_check(&local->slots, ref->slot, err);
 
     return r < 0 ? weir_error_wrap(err, "'%s/" WEIR_SLOTS_FILE "'", local->data_dir) : 0;
+}
+
+bool weir_local_limits_memory(const struct weir_local *local)
+{
+    return local->limits_memory;
 }
 
 struct weir_local *weir_local_close(struct weir_local *local)

@@ -23,6 +23,9 @@ int weir_local_check(const struct weir_local *local, const struct weir_cluster_r
 /* Jobs go on. */
 struct weir_local *weir_local_close(struct weir_local *local);
 
+/* False: jobs have no cgroup that takes a memory limit, and run without. */
+bool weir_local_limits_memory(const struct weir_local *local);
+
 /* The launcher's socket, to be watched for reading, and for writing while weir_local_wants_write().
  * Changes when the launcher had to be started anew; -1: there is none. */
 int weir_local_launcher_fd(const struct weir_local *local);

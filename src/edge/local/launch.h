@@ -24,8 +24,6 @@ enum {
     WEIR_LAUNCH_OUTPUT_CAP_MIN = WEIR_CLUSTER_OUTPUT_MIN,
 };
 
-#define WEIR_LAUNCH_OUTPUT_CAP_DEFAULT (64LL << 20)
-
 struct weir_launch {
     struct weir_attempt_id id;
 

@@ -216,14 +216,13 @@ static int weir_sqlite_sync(void *ctx, struct weir_err *err)
     if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log) != SQLITE_OK ||
         log == NULL || log->pMethods == NULL)
         return weir_error(err, WEIR_E_IO, "write to the store: it has no log");
-    if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY) != SQLITE_OK)
-        goto unknown;
+    if (log->pMethods->xSync(log, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY) != SQLITE_OK) {
+        /* It is committed, and nobody knows whether a power cut would take it back. */
+        weir_error(err, WEIR_E_UNAVAILABLE, "the disk does not say whether it has the change");
+        return weir_error_hint(err, "repeat it with the same idempotency key");
+    }
     store->unsynced = false;
     return 0;
-unknown:
-    /* It is committed, and nobody knows whether a power cut would take it back. */
-    weir_error(err, WEIR_E_UNAVAILABLE, "the disk does not say whether it has the change");
-    return weir_error_hint(err, "repeat it with the same idempotency key");
 }
 
 static int weir_sqlite_commit(void *ctx, bool durable, struct weir_err *err)

@@ -10,15 +10,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_back(int64_t value, unsigned decimals,
-                       int (*format)(int64_t value, struct weir_buf *out))
+static void check_back(int64_t value)
 {
     struct weir_buf buf = WEIR_BUF_INIT(64);
     int64_t again = 0;
 
-    WEIR_ASSERT(format(value, &buf) == 0);
-    WEIR_ASSERT(weir_quantity_parse(weir_buf_view(&buf), decimals, WEIR_QUANTITY_SIGNED, &again,
-                                    NULL) == 0);
+    WEIR_ASSERT(weir_quantity_format_bytes(value, &buf) == 0);
+    WEIR_ASSERT(weir_quantity_parse(weir_buf_view(&buf), 0, WEIR_QUANTITY_SIGNED, &again, NULL) ==
+                0);
     WEIR_ASSERT(again == value);
     weir_buf_finish(&buf);
 }
@@ -51,9 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (d > 0)
             WEIR_ASSERT(divide_away_from_zero(value[d], 10) == value[d - 1]);
         if (d == 0)
-            check_back(value[d], d, weir_quantity_format_bytes);
-        if (d == 3)
-            check_back(value[d], d, weir_quantity_format_milli);
+            check_back(value[d]);
     }
     return 0;
 }

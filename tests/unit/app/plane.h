@@ -36,7 +36,8 @@ struct plane {
     size_t n_env;
     int list_result;
     uint32_t n_gpus;
-    const char *class;         /* of all of them */
+    const char *class;         /* of all of them; */
+    bool hides_memory;         /* and nobody knows how much memory they have */
     uint32_t pids[N_GPUS + 1]; /* on each device */
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
@@ -155,7 +156,8 @@ static inline int list_gpus(void *ctx, struct weir_arena *arena,
                                               .name = WEIR_STR("H100"),
                                               .class = weir_str(plane->class),
                                               .index = i,
-                                              .memory_total_bytes = (int64_t)80 << 30};
+                                              .memory_total_bytes =
+                                                  plane->hides_memory ? 0 : (int64_t)80 << 30};
     *ret_devices = devices;
     *ret_n = plane->n_gpus;
     return 0;

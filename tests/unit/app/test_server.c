@@ -192,6 +192,83 @@ static void loads_what_asks_for_a_class_that_has_gone(void **state)
     assert_int_equal(first_task()->state, WEIR_TASK_SUCCEEDED);
 }
 
+static int64_t gpus_of_the_node(void)
+{
+    const struct weir_world *world = weir_edit_view(plane->server.edit);
+
+    return weir_world_node(world, weir_world_first(world, WEIR_TABLE_NODES))
+        ->capacity.of[WEIR_RES_GPU];
+}
+
+/* As NVML does of GPUs that share the machine's. */
+static void counts_gpus_once_that_do_not_tell_their_memory(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    plane->hides_memory = true;
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(gpus_of_the_node(), N_GPUS * 1000);
+        weir_server_look(&plane->server, true);
+    }
+}
+
+/* Gone while a task held it, and listed again later. */
+static void counts_a_gpu_that_comes_back_once(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(submit(",\"gpus\":2"), 0);
+    tick();
+    sees(1, WEIR_SEEN_RUNNING, WEIR_END_NOT, 42);
+    plane->n_gpus = N_GPUS - 1;
+    assert_int_equal(weir_server_load(&plane->server, &err), 0);
+    assert_int_equal(gpus_of_the_node(), (N_GPUS - 1) * 1000);
+    plane->n_gpus = N_GPUS;
+    for (int i = 0; i < 3; i++) {
+        weir_server_look(&plane->server, true);
+        assert_int_equal(gpus_of_the_node(), N_GPUS * 1000);
+    }
+}
+
+/* Whatever allocation of a load fails: it says so, or nothing is missing. */
+static void loads_all_or_says_what_failed(void **state)
+{
+    static const char *const queues[] = {QUEUE("a", ""), QUEUE("b", "\"parent\":\"a\""), NULL};
+    struct weir_server *server = &plane->server;
+    int r = -1;
+
+    (void)state;
+    assert_int_equal(apply(queues, false), 0);
+    assert_int_equal(submit(",\"gpus\":1,\"queue\":\"b\""), 0);
+    assert_int_equal(plane->service.set_phase(server, &admin, WEIR_SUBJECT_NODE, WEIR_STR("here"),
+                                              WEIR_NODE_CORDONED, (struct weir_done){on_done, NULL},
+                                              NULL),
+                     0);
+    tick();
+    for (uint64_t n = 0; r < 0; n++) {
+        struct weir_err err = WEIR_ERR_INIT;
+
+        weir_mem_fail(n, 1);
+        r = weir_server_load(server, &err);
+        weir_mem_fail(0, 0);
+        if (r < 0) {
+            assert_int_equal(r, WEIR_E_NO_MEMORY);
+            if (err.code != WEIR_E_NO_MEMORY || err.text[0] == '\0')
+                fail_msg("allocation %llu: %d '%s'", (unsigned long long)n, err.code, err.text);
+            continue;
+        }
+        assert_int_equal(weir_world_node(server->world,
+                                         weir_world_first(server->world, WEIR_TABLE_NODES))
+                             ->phase,
+                         WEIR_NODE_CORDONED);
+        assert_parent("b", "a");
+        assert_int_equal(server->world->tables[WEIR_TABLE_TASKS].n_live, 1);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -204,6 +281,9 @@ int main(void)
         PLANE_TEST(starts_with_a_slot_that_cannot_be_read),
         PLANE_TEST(takes_processes_off_devices_after_a_reload),
         PLANE_TEST(loads_what_asks_for_a_class_that_has_gone),
+        PLANE_TEST(counts_gpus_once_that_do_not_tell_their_memory),
+        PLANE_TEST(counts_a_gpu_that_comes_back_once),
+        PLANE_TEST(loads_all_or_says_what_failed),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

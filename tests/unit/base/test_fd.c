@@ -56,6 +56,25 @@ static void moves_all_through_a_pipe(void **state)
     assert_int_equal(status, 0);
 }
 
+static void fills_a_buffer_to_its_maximum(void **state)
+{
+    (void)state;
+    for (size_t n = 9999; n <= 10001; n++) {
+        struct weir_buf text = WEIR_BUF_INIT(10000);
+        FILE *file = tmpfile();
+
+        assert_non_null(file);
+        for (size_t i = 0; i < n; i++)
+            fputc('x', file);
+        rewind(file);
+        assert_int_equal(weir_fd_read_all(fileno(file), &text), 0);
+        assert_int_equal(weir_buf_check(&text, "it", NULL), n > 10000 ? WEIR_E_TOO_LARGE : 0);
+        assert_int_equal(text.len, n > 10000 ? 10000 : n);
+        fclose(file);
+        weir_buf_finish(&text);
+    }
+}
+
 static void tells_what_fails(void **state)
 {
     struct weir_buf small = WEIR_BUF_INIT(10000);
@@ -81,6 +100,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moves_all_through_a_pipe),
+        cmocka_unit_test(fills_a_buffer_to_its_maximum),
         cmocka_unit_test(tells_what_fails),
     };
 

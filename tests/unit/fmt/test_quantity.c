@@ -234,12 +234,11 @@ static void errors_say_what_to_write(void **state)
     }
 }
 
-static void assert_formats(int (*format)(int64_t, struct weir_buf *), int64_t value,
-                           const char *want)
+static void assert_formats(int64_t value, const char *want)
 {
     struct weir_buf buf = WEIR_BUF_INIT(64);
 
-    assert_int_equal(format(value, &buf), 0);
+    assert_int_equal(weir_quantity_format_bytes(value, &buf), 0);
     assert_string_equal(weir_buf_cstr(&buf), want);
     weir_buf_finish(&buf);
 }
@@ -247,22 +246,14 @@ static void assert_formats(int (*format)(int64_t, struct weir_buf *), int64_t va
 static void formats_the_canonical_form(void **state)
 {
     (void)state;
-    assert_formats(weir_quantity_format_bytes, 0, "0");
-    assert_formats(weir_quantity_format_bytes, 1000, "1000");
-    assert_formats(weir_quantity_format_bytes, 1024, "1Ki");
-    assert_formats(weir_quantity_format_bytes, 1536 * MI, "1536Mi");
-    assert_formats(weir_quantity_format_bytes, 20 * GI, "20Gi");
-    assert_formats(weir_quantity_format_bytes, 4 * EI, "4Ei");
-    assert_formats(weir_quantity_format_bytes, INT64_MAX, "9223372036854775807");
-    assert_formats(weir_quantity_format_bytes, INT64_MIN, "-8Ei");
-    assert_formats(weir_quantity_format_milli, 0, "0");
-    assert_formats(weir_quantity_format_milli, 1, "1m");
-    assert_formats(weir_quantity_format_milli, 1500, "1500m");
-    assert_formats(weir_quantity_format_milli, 2000, "2");
-    assert_formats(weir_quantity_format_milli, 2000000, "2k");
-    assert_formats(weir_quantity_format_milli, -500, "-500m");
-    assert_formats(weir_quantity_format_milli, INT64_C(3000000000000000000), "3P");
-    assert_formats(weir_quantity_format_milli, INT64_MIN, "-9223372036854775808m");
+    assert_formats(0, "0");
+    assert_formats(1000, "1000");
+    assert_formats(1024, "1Ki");
+    assert_formats(1536 * MI, "1536Mi");
+    assert_formats(20 * GI, "20Gi");
+    assert_formats(4 * EI, "4Ei");
+    assert_formats(INT64_MAX, "9223372036854775807");
+    assert_formats(INT64_MIN, "-8Ei");
 }
 
 static void what_is_formatted_reads_back(void **state)
@@ -283,11 +274,6 @@ static void what_is_formatted_reads_back(void **state)
         assert_int_equal(weir_quantity_format_bytes(value, &buf), 0);
         assert_int_equal(
             weir_quantity_parse(weir_buf_view(&buf), 0, WEIR_QUANTITY_SIGNED, &got, NULL), 0);
-        assert_true(got == value);
-        weir_buf_reset(&buf);
-        assert_int_equal(weir_quantity_format_milli(value, &buf), 0);
-        assert_int_equal(
-            weir_quantity_parse(weir_buf_view(&buf), 3, WEIR_QUANTITY_SIGNED, &got, NULL), 0);
         assert_true(got == value);
         weir_buf_finish(&buf);
     }

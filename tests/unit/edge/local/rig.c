@@ -168,7 +168,7 @@ void rig_prepare(struct rig *rig, struct rig_job *job, const char *const *argv)
         .umask = 022,
         .grace_ms = 10000,
         .output_dir = job->output_dir,
-        .output_cap_bytes = WEIR_LAUNCH_OUTPUT_CAP_DEFAULT,
+        .output_cap_bytes = RIG_OUTPUT_CAP,
         .cgroup = "",
     };
     weir_attempt_marker(&job->launch.id, job->marker);

@@ -19,7 +19,7 @@
 
 #include <cmocka.h>
 
-enum { RIG_DEADLINE_MS = 60000, RIG_SLOTS = 64 };
+enum { RIG_DEADLINE_MS = 60000, RIG_SLOTS = 64, RIG_OUTPUT_CAP = 64 << 20 };
 
 struct rig {
     char dir[256]; /* DATA */

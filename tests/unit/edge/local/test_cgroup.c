@@ -80,6 +80,21 @@ static void limits_are_written_before_the_start(void **state)
     assert_file("cgroup.kill", "");
 }
 
+static void a_group_tells_what_it_can_limit(void **state)
+{
+    struct rig *rig = *state;
+
+    make_fake_group(rig);
+    assert_false(weir_cgroup_has_controller(group, "memory"));
+    write_file("cgroup.subtree_control", "cpuset cpu memory\n");
+    assert_true(weir_cgroup_has_controller(group, "memory"));
+    assert_true(weir_cgroup_has_controller(group, "cpu"));
+    assert_false(weir_cgroup_has_controller(group, "pids"));
+    write_file("cgroup.subtree_control", "\n");
+    assert_false(weir_cgroup_has_controller(group, "memory"));
+    assert_false(weir_cgroup_has_controller(rig->dir, "memory"));
+}
+
 static void a_kill_goes_to_the_group(void **state)
 {
     struct rig *rig = *state;
@@ -325,6 +340,7 @@ static int run_all(void)
 {
     const struct CMUnitTest tests[] = {
         rig_test(limits_are_written_before_the_start),
+        rig_test(a_group_tells_what_it_can_limit),
         rig_test(a_kill_goes_to_the_group),
         rig_test(memory_kills_of_the_group_are_known),
         rig_test(a_group_is_frozen_to_be_killed),

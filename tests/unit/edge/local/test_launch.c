@@ -140,6 +140,7 @@ static void bad_requests_name_the_field(void **state)
     EXPECT_REFUSED(launch.umask = 01000, WEIR_E_INVALID, "umask");
     EXPECT_REFUSED(launch.n_groups = 70000, WEIR_E_INVALID, "groups");
     EXPECT_REFUSED(launch.time_limit_ms = -1, WEIR_E_INVALID, "time_limit_ms");
+    EXPECT_REFUSED(launch.time_limit_ms = INT64_MAX / 1000, WEIR_E_INVALID, "time_limit_ms");
     EXPECT_REFUSED(launch.output_cap_bytes = 4095, WEIR_E_INVALID, "output_cap_bytes");
     EXPECT_REFUSED(launch.memory_max_bytes = -1, WEIR_E_INVALID, "memory_max_bytes");
     EXPECT_REFUSED(launch.cpu_max_mcpu = -1, WEIR_E_INVALID, "cpu_max_mcpu");

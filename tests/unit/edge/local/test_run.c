@@ -404,7 +404,7 @@ static void a_gigabyte_passes(void **state)
     assert_int_equal(status.out_dropped, 0);
     assert_int_equal(
         weir_output_read(rig->dir, job.output_dir, WEIR_OUTPUT_OUT, 5, text, 64, &chunk, NULL), 0);
-    assert_int_equal(chunk.first, 1073741824 - WEIR_LAUNCH_OUTPUT_CAP_DEFAULT);
+    assert_int_equal(chunk.first, 1073741824 - RIG_OUTPUT_CAP);
     assert_int_equal(chunk.offset, chunk.first);
     assert_int_equal(weir_output_read(rig->dir, job.output_dir, WEIR_OUTPUT_OUT, 1073741823, text,
                                       64, &chunk, NULL),
