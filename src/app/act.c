@@ -64,6 +64,7 @@ static void start(struct weir_server *server, const struct weir_action *action)
     }
     if (weir_server_see(server, action->task, &facts, &err) < 0)
         weir_server_fail(server, err.code, &err);
+    server->dirty = true;
 }
 
 void weir_server_act(struct weir_server *server, const struct weir_world *before,

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { SIMULATED_BYTES_DEFAULT_MIB = 2048 };
+enum { SIMULATED_BYTES_DEFAULT_MIB = 2048, SETTLE_MS = 5 };
 
 struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, uint32_t task)
 {
@@ -91,7 +91,7 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
         row->ended = WEIR_END_LOST;
     row->exit_status = facts->exit_status;
     row->ended_wall_ms = facts->ended_wall_ms;
-    server->dirty = true;
+    server->has_news = true;
     if (facts->detail[0] != '\0') {
         WEIR_LOG_FIELD(field, "subject",
                        weir_server_task_name(weir_edit_view(server->edit), task, name));
@@ -118,7 +118,7 @@ int weir_server_see(struct weir_server *server, uint32_t task,
         weir_server_stop(server, task);
     if (row->state != WEIR_TASK_STARTING)
         return 0;
-    server->dirty = true;
+    server->has_news = true;
     if (weir_edit_task_state(server->edit, task, WEIR_TASK_RUNNING) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
     return 0;
@@ -174,6 +174,32 @@ int weir_server_observe_attempts(struct weir_server *server, bool all, struct we
             r = look_at(server, t, err);
     }
     return r;
+}
+
+static void ignore_notice(void *arg, uint64_t serial)
+{
+    (void)arg;
+    (void)serial;
+}
+
+void weir_server_take_notices(struct weir_server *server, bool is_watched)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int r;
+
+    if (server->edit == NULL) { /* the load to come looks at every attempt */
+        server->cluster.notices(server->cluster.ctx, ignore_notice, NULL, &err);
+        return;
+    }
+    r = weir_server_observe_attempts(server, false, &err);
+    if (r < 0)
+        weir_server_fail(server, r, &err);
+    if (!server->has_news)
+        return;
+    if (is_watched || server->plan.n_verdicts > 0)
+        server->dirty = true;
+    else if (server->settle_mono_ms == 0)
+        server->settle_mono_ms = server->clock.now(server->clock.ctx).mono_ms + SETTLE_MS;
 }
 
 /* ---- devices ---- */
@@ -444,4 +470,5 @@ void weir_server_look(struct weir_server *server, bool devices_too)
     }
     if (is_half_made)
         weir_server_fail(server, r, &err);
+    server->dirty |= server->has_news;
 }

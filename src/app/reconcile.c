@@ -126,6 +126,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     int r = server->failed;
 
     server->dirty = false;
+    server->settle_mono_ms = 0;
     server->n_ticks++;
     if (server->edit == NULL && weir_server_load(server, err) < 0) {
         server->retry_mono_ms = now.mono_ms + RETRY_AFTER_FAILURE_MS;
@@ -136,6 +137,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     r = weir_server_observe_attempts(server, server->look_at_all, err);
     if (r < 0)
         return give_up(server, r, err);
+    server->has_news = false;
     before = weir_edit_seal(server->edit);
     if (before == NULL)
         return give_up(server, weir_error(err, WEIR_E_NO_MEMORY, "no memory for a version"), err);
@@ -170,14 +172,19 @@ static bool was_clock_set(const struct weir_server *server, struct weir_now now)
 int64_t weir_server_wake(const struct weir_server *server)
 {
     struct weir_now now = server->clock.now(server->clock.ctx);
+    int64_t wake_ms = WEIR_TIME_NEVER;
 
     if (server->retry_mono_ms > now.mono_ms)
         return now.wall_ms + (server->retry_mono_ms - now.mono_ms);
     if (server->retry_mono_ms > 0)
         return now.wall_ms;
+    if (server->settle_mono_ms > 0)
+        wake_ms = now.wall_ms + (server->settle_mono_ms - now.mono_ms);
     if (server->plan.wake_wall_ms <= 0 || server->plan.wake_wall_ms == WEIR_TIME_NEVER)
-        return WEIR_TIME_NEVER;
-    return was_clock_set(server, now) ? now.wall_ms : server->plan.wake_wall_ms;
+        return wake_ms;
+    if (was_clock_set(server, now))
+        return now.wall_ms;
+    return wake_ms < server->plan.wake_wall_ms ? wake_ms : server->plan.wake_wall_ms;
 }
 
 bool weir_server_may_tick(const struct weir_server *server)
@@ -190,7 +197,7 @@ void weir_server_end(struct weir_server *server)
 {
     struct weir_err err = WEIR_ERR_INIT;
 
-    if (server->dirty && weir_server_tick(server, &err) < 0)
+    if ((server->dirty || server->has_news) && weir_server_tick(server, &err) < 0)
         weir_log_error("tick.failed", "%s", err.text);
     server->is_stopping = true;
     answer(server, weir_error(&err, WEIR_E_UNAVAILABLE, "weir is stopping"), &err);

@@ -73,7 +73,10 @@ struct weir_server {
     struct dones weir_vec(struct weir_server_done) dones;
     bool look_at_all; /* the next tick looks at every attempt, not only at those that gave notice */
     bool dirty;       /* something may have changed: a tick is due */
+    bool has_news;    /* something was seen of attempts that no tick has taken up yet */
     bool is_stopping; /* no more requests */
+    int64_t
+        settle_mono_ms;    /* when the news are due, where they may wait for company; 0: none are */
     int64_t retry_mono_ms; /* after a failed commit: not before; 0: none */
     uint64_t n_ticks;
     uint64_t n_failed_ticks;
@@ -119,6 +122,10 @@ int weir_server_event(struct weir_server *server, struct weir_str actor, const c
                       struct weir_str after, struct weir_err *err);
 
 /* ---- observe.c ---- */
+/* Takes over what attempts gave notice of, between two ticks. Where somebody watches or something
+ * waits a tick is due at once, else within a few ms: the next submission's takes it along, and jobs
+ * that come and go cost one transaction each. */
+void weir_server_take_notices(struct weir_server *server, bool is_watched);
 /* Marks ended and running attempts that gave notice (all: looks at every one). */
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
 /* Reads the devices; adds, updates, marks lost. */

@@ -127,8 +127,11 @@ static void on_notes(uv_poll_t *poll, int status, int events)
     struct up *up = poll->data;
 
     (void)events;
-    if (status == 0)
-        up->server.dirty = true; /* the tick reads them */
+    if (status != 0)
+        return;
+    weir_server_take_notices(&up->server, up->api != NULL && weir_api_is_watched(up->api));
+    if (!up->server.dirty) /* else a tick follows */
+        schedule(up);
 }
 
 static void note_launcher(struct up *up, int result, const char *why)

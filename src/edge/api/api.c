@@ -81,6 +81,11 @@ void weir_api_changed(struct weir_api *api)
     weir_api_streams_changed(api);
 }
 
+bool weir_api_is_watched(const struct weir_api *api)
+{
+    return api->streams != NULL;
+}
+
 /* ---- the end ---- */
 
 static void one_closed(struct weir_api *api)

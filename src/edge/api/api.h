@@ -7,6 +7,7 @@
 
 #include "port/service.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct uv_loop_s;
@@ -30,6 +31,8 @@ int weir_api_create(struct uv_loop_s *loop, const struct weir_api_config *config
 int weir_api_listen_unix(struct weir_api *api, const char *path, struct weir_err *err);
 int weir_api_listen_tcp(struct weir_api *api, const char *address, uint16_t *ret_port,
                         struct weir_err *err);
+/* Whether somebody hears of a change at once: a stream is open. */
+bool weir_api_is_watched(const struct weir_api *api);
 /* To be called after every tick that changed something: streams go on from here. */
 void weir_api_changed(struct weir_api *api);
 /* Ends streams, lets requests finish for grace_ms, frees all, then calls on_done (may be NULL),

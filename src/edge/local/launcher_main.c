@@ -1,5 +1,6 @@
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "edge/local/launch.h"
 #include "edge/local/launcher.h"
 #include "edge/local/proc.h"
@@ -206,6 +207,7 @@ int weir_launcher_main(int argc, char **argv)
     prctl(PR_SET_NAME, "weir-launcher");
     settle_oom_score(&process);
     weir_clock_boot_id(process.boot_id);
+    weir_hash_crc32c(0, "", 0); /* makes the tables here, not in each shim */
     while (serve_one(&process))
         continue;
     return 0;

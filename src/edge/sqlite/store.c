@@ -348,13 +348,16 @@ static int check_health(struct weir_sqlite *store, struct weir_err *err)
     return r;
 }
 
+/* Locked for as long as it is open: the data directory has one owner anyway, and a transaction then
+ * needs no locks of files. */
 static int prepare(struct weir_sqlite *store, struct weir_err *err)
 {
     int r = check_identity(store, err); /* first: the journal mode is written into the file */
 
     if (r == 0)
         r = exec(store,
-                 "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON;"
+                 "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = "
+                 "NORMAL; PRAGMA foreign_keys = ON;"
                  "PRAGMA cache_size = -2048; PRAGMA wal_autocheckpoint = 1000;"
                  "PRAGMA journal_size_limit = 8388608; PRAGMA temp_store = MEMORY",
                  err, "open the store");

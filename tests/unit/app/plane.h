@@ -31,6 +31,7 @@ struct plane {
     struct weir_now now;
     struct attempt attempts[ATTEMPTS_MAX];
     uint64_t n_attempts;
+    uint64_t noticed; /* the attempt of which a note is there; 0: none */
     int launch_result;
     const char *env[ENV_MAX]; /* of the last launch */
     size_t n_env;
@@ -105,9 +106,10 @@ static inline int notices(void *ctx, void (*each)(void *arg, uint64_t serial), v
                           struct weir_err *err)
 {
     (void)ctx;
-    (void)each;
-    (void)arg;
     (void)err;
+    if (plane->noticed != 0)
+        each(arg, plane->noticed);
+    plane->noticed = 0;
     return 0;
 }
 

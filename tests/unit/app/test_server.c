@@ -151,6 +151,75 @@ static void starts_with_a_slot_that_cannot_be_read(void **state)
     assert_int_equal(plane->n_attempts, 1);
 }
 
+/* What an attempt gives notice of, and nobody waits for, may wait for company. */
+static void news_wait_a_little_where_nobody_does(void **state)
+{
+    struct weir_server *server = &plane->server;
+
+    (void)state;
+    assert_int_equal(submit(",\"gpus\":2"), 0);
+    tick();
+    weir_server_take_notices(server, true);
+    assert_false(server->dirty);
+    assert_true(weir_server_wake(server) > plane->now.wall_ms + 1000);
+    sees(1, WEIR_SEEN_RUNNING, WEIR_END_NOT, 42);
+    plane->noticed = 1;
+    weir_server_take_notices(server, false);
+    assert_false(server->dirty);
+    assert_int_equal(weir_server_wake(server), plane->now.wall_ms + 5);
+    plane->now.mono_ms += 3;
+    plane->now.wall_ms += 3;
+    weir_server_take_notices(server, false); /* nothing new: the first time counts */
+    assert_int_equal(weir_server_wake(server), plane->now.wall_ms + 2);
+    tick();
+    assert_int_equal(first_task()->state, WEIR_TASK_RUNNING);
+    assert_true(weir_server_wake(server) > plane->now.wall_ms + 1000);
+    /* Another one waits for what this one holds. */
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    tick();
+    assert_false(server->dirty);
+    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 42);
+    plane->noticed = 1;
+    weir_server_take_notices(server, false);
+    assert_true(server->dirty);
+    tick();
+    /* Nothing waits any more, but somebody watches. */
+    sees(2, WEIR_SEEN_ENDED, WEIR_END_EXITED, 43);
+    plane->noticed = 2;
+    weir_server_take_notices(server, true);
+    assert_true(server->dirty);
+    tick();
+    assert_int_equal(first_task()->state, WEIR_TASK_SUCCEEDED);
+}
+
+/* The last tick takes them along. */
+static void news_are_not_left_behind_at_the_end(void **state)
+{
+    struct weir_server *server = &plane->server;
+
+    (void)state;
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    tick();
+    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 42);
+    plane->noticed = 1;
+    weir_server_take_notices(server, false);
+    assert_false(server->dirty);
+    weir_server_end(server);
+    assert_int_equal(first_task()->state, WEIR_TASK_SUCCEEDED);
+}
+
+/* A load looks at every attempt: what was noticed meanwhile is not needed, but must not stay. */
+static void notices_without_a_state_are_read_away(void **state)
+{
+    (void)state;
+    weir_server_unload(&plane->server);
+    plane->noticed = 1;
+    weir_server_take_notices(&plane->server, false);
+    assert_int_equal(plane->noticed, 0);
+    tick();
+    assert_non_null(plane->server.edit);
+}
+
 static void takes_processes_off_devices_after_a_reload(void **state)
 {
     struct weir_err err = WEIR_ERR_INIT;
@@ -279,6 +348,9 @@ int main(void)
         PLANE_TEST(refuses_what_it_cannot_do_before_it_stops),
         PLANE_TEST(builds_its_state_anew_after_half_a_look),
         PLANE_TEST(starts_with_a_slot_that_cannot_be_read),
+        PLANE_TEST(news_wait_a_little_where_nobody_does),
+        PLANE_TEST(news_are_not_left_behind_at_the_end),
+        PLANE_TEST(notices_without_a_state_are_read_away),
         PLANE_TEST(takes_processes_off_devices_after_a_reload),
         PLANE_TEST(loads_what_asks_for_a_class_that_has_gone),
         PLANE_TEST(counts_gpus_once_that_do_not_tell_their_memory),
