@@ -483,6 +483,44 @@ def test_damaged_files(t):
         server.stop()
 
 
+def put_store(server, kept):
+    for suffix in ('', '-wal', '-shm'):
+        path = os.path.join(server.data, 'weir.db' + suffix)
+        if os.path.exists(path):
+            os.unlink(path)
+        if os.path.exists(kept + suffix):
+            shutil.copy(kept + suffix, path)
+
+
+def test_a_store_from_another_time(t):
+    """Made anew or brought back from earlier, it knows nothing of later jobs: their numbers, output and GPUs are not given twice."""
+    server = t.serve('--simulate', '4xH100')
+    kept = server.data + '.kept'
+    early = server.submit('--gpus', '4', '--', 'sleep', '60')
+    server.wait_state(early, 'running')
+    server.kill()
+    for suffix in ('', '-wal'):
+        shutil.copy(os.path.join(server.data, 'weir.db' + suffix), kept + suffix)
+    server.start()
+    server.cli('cancel', early)
+    server.wait_ended(early)
+    for how in ('brought back', 'made anew'):
+        server.cli('run', '--', 'echo', 'secret')
+        running = [server.submit('--gpus', gpus, '--', 'sh', '-c', 'echo $WEIR_JOB_ID; sleep 60') for gpus in ('3', '1')]
+        for number in running:
+            server.wait_state(number, 'running')
+            wait_for('its output', lambda number=number: server.cli('logs', number).stdout == f'{number}\n'.encode())
+        server.kill()
+        put_store(server, kept if how == 'brought back' else '')
+        server.start()
+        assert not processes_of(server.data), 'jobs nobody knows hold GPUs that are given to others'
+        if how == 'brought back':
+            assert server.wait_ended(early)['state'] == 'lost', 'its slot is a later job\'s'
+        assert server.cli('run', '--gpus', '4', '--', 'echo', 'mine').stdout == b'mine\n', how
+        numbers = [int(number) for number in server.jobs()]
+        assert max(numbers) > max(int(number) for number in running), (how, numbers)
+
+
 def test_damaged_output(t):
     """Nobody can tell output that was overwritten; where it cannot be read, logs says so, and a job's end still comes."""
     server = t.serve()
