@@ -519,6 +519,14 @@ class Signals(Case):
         self.assertEqual(process.wait(timeout=20), 130)
         self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: weir cannot be reached\n")
 
+    def test_that_it_goes_on_is_said_however_quiet(self):
+        process = self.run_job("running", "--quiet")
+        self.server.stop()
+        self.end.set()
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: weir cannot be reached\n")
+
     def submitting(self, submit):
         """A client whose submission submit() answers; the job waits, and ends when it is cancelled."""
         cancelled = threading.Event()
