@@ -3,10 +3,12 @@
 The job of these tests writes one line per start into a file, takes a lock per GPU for as long as it runs, and ends with a status that follows
 from its number: so a job run twice, lost, or given somebody else's GPU shows."""
 import collections
+import contextlib
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -550,6 +552,24 @@ def test_a_damaged_store(t):
     assert done.returncode == 3 and text.count('\n') == 1 and 'weir.db' in text, (done.returncode, text)
     with open(path, 'rb') as file:
         assert file.read(23) == b'not a database any more', 'the damaged file was touched'
+
+
+def test_a_store_whose_queues_make_no_tree(t):
+    """What it misses or says otherwise is named, too, not only what SQLite cannot read."""
+    server = t.serve()
+    server.cli('apply', '-f', '-', input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: round}}', stdin=None)
+    server.stop()
+    path = os.path.join(server.data, 'weir.db')
+    whole = path + '.whole'
+    shutil.copy(path, whole)
+    for change, expected in (("UPDATE queues SET spec = '{\"parent\": \"round\"}' WHERE name = 'round'", "stored queue 'round' cannot be below 'round'"),
+                             ("UPDATE queues SET spec = '{\"parent\": \"gone\"}' WHERE name = 'round'", "stored queue 'round' cannot be below 'gone'"),
+                             ("DELETE FROM meta WHERE name = 'next_number'", f"'{path}': the store misses a value it needs")):
+        shutil.copy(whole, path)
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute(change)
+        said = refused_start(server)
+        assert expected in said, (change, said)
 
 
 if __name__ == '__main__':
