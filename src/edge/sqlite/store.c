@@ -423,7 +423,8 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
         if (r == WEIR_E_CORRUPT)
             weir_error_hint(err,
                             "nothing was changed; restore it from a backup, or move it away to "
-                            "start without queues, jobs and history");
+                            "start without queues, jobs and history; jobs it does not know that "
+                            "still run are ended then");
         weir_sqlite_close(store);
         return r;
     }
