@@ -38,6 +38,7 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
     struct weir_queue queue;
     struct weir_str parent;
     struct weir_key key = weir_key_of_queue(record->name);
+    uint32_t above;
     uint32_t index;
     int r = weir_json_read(record->spec, NULL, &arena, &spec, loading->err);
 
@@ -45,9 +46,12 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
         return weir_error_wrap(loading->err, "stored queue '%.*s'", WEIR_STR_ARG(record->name));
     if (loading->parents) {
         parent = weir_resource_queue_parent(spec);
-        if (parent.len > 0)
-            r = weir_edit_move_queue(edit, weir_edit_find_queue(edit, record->name),
-                                     weir_edit_find_queue(edit, parent));
+        if (parent.len == 0)
+            return 0;
+        above = weir_edit_find_queue(edit, parent);
+        r = above == WEIR_NONE
+                ? WEIR_E_CORRUPT
+                : weir_edit_move_queue(edit, weir_edit_find_queue(edit, record->name), above);
         return r < 0 ? weir_error(loading->err, r, "stored queue '%.*s' cannot be below '%.*s'",
                                   WEIR_STR_ARG(record->name), WEIR_STR_ARG(parent))
                      : 0;

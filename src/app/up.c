@@ -18,6 +18,7 @@
 #include "base/time.h"
 #include "edge/api/api.h"
 #include "edge/local/cluster.h"
+#include "edge/local/output.h"
 #include "edge/nvml/gpus.h"
 #include "edge/sqlite/store.h"
 
@@ -353,6 +354,26 @@ static int open_jobs(struct up *up, struct weir_err *err)
                  : store->each_workload(store->ctx, &live, false, check_attempts, &earlier, err);
 }
 
+/* The numbers of jobs whose output is there are not given again, even by a store that was made anew
+ * or brought back from earlier: the one would be shown for the other's. */
+static int keep_numbers(struct up *up, struct weir_err *err)
+{
+    uint64_t last = 0;
+    int r = weir_output_last_number(up->data_dir, &last, err);
+
+    return r < 0 ? r : weir_sqlite_skip_numbers(up->sqlite, last, err);
+}
+
+static int end_strangers(struct up *up, struct weir_err *err)
+{
+    uint32_t n = 0;
+    int r = weir_local_end_strangers(up->local, &n, err);
+
+    if (r == 0 && n > 0)
+        weir_log_warn("strangers", "%u running jobs that are not in the store were ended", n);
+    return r;
+}
+
 static int listen_tcp(struct up *up, struct weir_err *err)
 {
     const char *address =
@@ -452,7 +473,11 @@ static int open_all(struct up *up, struct weir_err *err)
     if (r == 0)
         r = weir_decision_log_open(up->data_dir, &up->server.log, err);
     if (r == 0)
+        r = keep_numbers(up, err);
+    if (r == 0)
         r = weir_server_load(&up->server, err);
+    if (r == 0)
+        r = end_strangers(up, err);
     if (r == 0)
         r = weir_server_first_run(&up->server, err);
     if (r == 0)

@@ -40,9 +40,15 @@ static void put(char *out, size_t size, const char *text)
 
     memmove(out, kept.ptr, kept.len);
     out[kept.len] = '\0';
-    for (char *c = out; *c != '\0'; c++)
-        if ((unsigned char)*c < ' ' || *c == 0x7F)
+    for (char *c = out; *c != '\0'; c++) {
+        if ((unsigned char)*c < ' ' || *c == 0x7F) {
             *c = '?';
+        } else if ((unsigned char)c[0] == 0xC2 && c[1] != '\0' && (unsigned char)c[1] < 0xA0) {
+            /* U+0080 to U+009F: terminals obey them too. */
+            *c = '?';
+            memmove(c + 1, c + 2, strlen(c + 2) + 1);
+        }
+    }
 }
 
 /* The arguments may point into out. */

@@ -50,18 +50,36 @@ struct attach {
     int64_t interrupted_ms; /* when the last interrupt was passed on; 0: never */
 };
 
+__attribute__((format(printf, 2, 0))) static void say_v(const struct attach *attach,
+                                                        const char *format, va_list args)
+{
+    char text[512];
+
+    vsnprintf(text, sizeof(text), format, args);
+    fprintf(stderr, "weir: job %s %s\n", attach->options->id, text);
+}
+
 __attribute__((format(printf, 2, 3))) static void say(const struct attach *attach,
                                                       const char *format, ...)
 {
-    char text[512];
     va_list args;
 
     if (attach->options->quiet)
         return;
     va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
+    say_v(attach, format, args);
     va_end(args);
-    fprintf(stderr, "weir: job %s %s\n", attach->options->id, text);
+}
+
+/* What was asked for did not happen: that is said in any case. */
+__attribute__((format(printf, 2, 3))) static void complain(const struct attach *attach,
+                                                           const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    say_v(attach, format, args);
+    va_end(args);
 }
 
 /* ---- signals ---- */
@@ -96,7 +114,7 @@ static bool is_state(const struct attach *attach, const char *state)
 
 static void leave(struct attach *attach, int number)
 {
-    say(attach, "goes on: weir cannot be reached");
+    complain(attach, "goes on: weir cannot be reached");
     attach->leaves = true;
     attach->status = 128 + number;
 }
@@ -109,7 +127,7 @@ static void cancel(struct attach *attach, int number)
     if (is_unreached(attach, result))
         leave(attach, number);
     else if (result < 0)
-        say(attach, "cannot be cancelled: %s", err.text);
+        complain(attach, "cannot be cancelled: %s", err.text);
 }
 
 /* Ends the job if it can: what still waits is cancelled, what runs gets the signal. */
@@ -151,7 +169,7 @@ static void pass_on(struct attach *attach, int number)
         return;
     result = post(attach, "signal", weir_attach_signals_name(number), &err);
     if (result < 0 && result != WEIR_E_EXISTS)
-        say(attach, "did not get SIG%s: %s", weir_attach_signals_name(number), err.text);
+        complain(attach, "did not get SIG%s: %s", weir_attach_signals_name(number), err.text);
 }
 
 static void handle_signals(struct attach *attach)

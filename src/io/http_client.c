@@ -18,7 +18,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { READ_BYTES = 65536, HEAD_BYTES_MAX = 64 * 1024 };
+enum { READ_BYTES = 65536, HEAD_BYTES_MAX = 64 * 1024, CONNECT_SLICE_MS = 100 };
 
 void weir_http_client_init(struct weir_http_client *client,
                            const struct weir_http_endpoint *endpoint, int timeout_ms)
@@ -102,11 +102,40 @@ static int cannot_reach(const struct weir_http_client *client, int code, const c
     return code;
 }
 
+static bool is_interrupted(struct weir_http_client *client)
+{
+    struct timespec now = {0, 0};
+
+    ppoll(NULL, 0, &now, client->wait_mask);
+    return client->interrupted != NULL && client->interrupted(client->interrupted_arg);
+}
+
+/* A full backlog makes connect() wait, without a look at signals: so a little at a time. */
+static int connect_in_slices(struct weir_http_client *client, struct weir_err *err)
+{
+    int64_t begun_ms = weir_clock_mono_ms();
+
+    for (;;) {
+        int64_t gone_ms = weir_clock_mono_ms() - begun_ms;
+        int64_t left_ms = client->timeout_ms < 0 ? CONNECT_SLICE_MS : client->timeout_ms - gone_ms;
+        int fd;
+
+        if (left_ms <= 0 && gone_ms > 0)
+            return WEIR_E_TIMEOUT;
+        if (left_ms > CONNECT_SLICE_MS)
+            left_ms = CONNECT_SLICE_MS;
+        *err = (struct weir_err)WEIR_ERR_INIT;
+        fd =
+            weir_unix_connect(client->endpoint.unix_path, left_ms > 0 ? (uint32_t)left_ms : 1, err);
+        if (fd != WEIR_E_TIMEOUT || is_interrupted(client))
+            return fd;
+    }
+}
+
 static int connect_unix(struct weir_http_client *client, struct weir_err *err)
 {
     struct weir_err cause = WEIR_ERR_INIT;
-    uint32_t timeout_ms = client->timeout_ms < 0 ? 0 : (uint32_t)client->timeout_ms;
-    int fd = weir_unix_connect(client->endpoint.unix_path, timeout_ms, &cause);
+    int fd = connect_in_slices(client, &cause);
 
     if (fd >= 0) {
         client->fd = fd;

@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -515,6 +516,36 @@ class Signals(Case):
         self.server.stop()
         self.end.set()
         self.assertEqual(process.stderr.readline(), b"weir: job 7 goes on, but weir is away: waiting for it to come back\n")
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: weir cannot be reached\n")
+
+    def test_interrupted_where_nobody_accepts(self):
+        listener = socket.socket(socket.AF_UNIX)
+        self.addCleanup(listener.close)
+        listener.bind(os.path.join(self.data, "weir.sock"))
+        listener.listen(0)
+        for _ in range(2):
+            waiting = socket.socket(socket.AF_UNIX)
+            self.addCleanup(waiting.close)
+            waiting.setblocking(False)
+            try:
+                waiting.connect(listener.getsockname())
+            except BlockingIOError:
+                break
+        else:
+            self.fail("the backlog does not fill")
+        process = self.popen("run", "x", start_new_session=True)
+        eventually(lambda: catches(process, signal.SIGINT))
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual(process.stderr.read(), b"weir: interrupted: the job was not submitted\n")
+
+    def test_that_it_goes_on_is_said_however_quiet(self):
+        process = self.run_job("running", "--quiet")
+        self.server.stop()
+        self.end.set()
         process.send_signal(signal.SIGINT)
         self.assertEqual(process.wait(timeout=20), 130)
         self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: weir cannot be reached\n")

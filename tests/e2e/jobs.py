@@ -536,6 +536,22 @@ def test_what_explain_names_is_enough(t):
     server.wait_state(big, 'running')
 
 
+def test_explain_names_what_would_be_preempted_too(t):
+    """Room for it is only made once the rest is there: that end alone may be left out."""
+    server = t.serve('--simulate', '4xH100')
+    server.cli('apply', '-f', '-', input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: other}}', stdin=None)
+    equal = server.submit('--gpus', '2', '--queue', 'other', '--', 'sleep', '100')
+    lower = server.submit('--gpus', '2', '--priority', '-1', '--', 'sleep', '100')
+    for number in (equal, lower):
+        server.wait_state(number, 'running')
+    big = server.submit('--gpus', '4', '--', 'sleep', '100')
+    unblock = json.loads(server.cli('explain', big, '-o', 'json').stdout)['unblock']
+    assert unblock['kind'] == 'wait-for' and {end['id'] for end in unblock['ends']} == {equal, lower}, unblock
+    server.cli('cancel', equal)
+    server.wait_state(big, 'running')
+    assert server.job(lower)['state'] == 'queued', server.job(lower)
+
+
 def test_times_and_devices_are_recorded_as_they_were(t):
     """The end is when the job ended, also with the server down; an array's GPUs are all of them."""
     server = t.serve()

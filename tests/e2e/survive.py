@@ -3,10 +3,12 @@
 The job of these tests writes one line per start into a file, takes a lock per GPU for as long as it runs, and ends with a status that follows
 from its number: so a job run twice, lost, or given somebody else's GPU shows."""
 import collections
+import contextlib
 import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import threading
 import time
@@ -483,6 +485,44 @@ def test_damaged_files(t):
         server.stop()
 
 
+def put_store(server, kept):
+    for suffix in ('', '-wal', '-shm'):
+        path = os.path.join(server.data, 'weir.db' + suffix)
+        if os.path.exists(path):
+            os.unlink(path)
+        if os.path.exists(kept + suffix):
+            shutil.copy(kept + suffix, path)
+
+
+def test_a_store_from_another_time(t):
+    """Made anew or brought back from earlier, it knows nothing of later jobs: their numbers, output and GPUs are not given twice."""
+    server = t.serve('--simulate', '4xH100')
+    kept = server.data + '.kept'
+    early = server.submit('--gpus', '4', '--', 'sleep', '60')
+    server.wait_state(early, 'running')
+    server.kill()
+    for suffix in ('', '-wal'):
+        shutil.copy(os.path.join(server.data, 'weir.db' + suffix), kept + suffix)
+    server.start()
+    server.cli('cancel', early)
+    server.wait_ended(early)
+    for how in ('brought back', 'made anew'):
+        server.cli('run', '--', 'echo', 'secret')
+        running = [server.submit('--gpus', gpus, '--', 'sh', '-c', 'echo $WEIR_JOB_ID; sleep 60') for gpus in ('3', '1')]
+        for number in running:
+            server.wait_state(number, 'running')
+            wait_for('its output', lambda number=number: server.cli('logs', number).stdout == f'{number}\n'.encode())
+        server.kill()
+        put_store(server, kept if how == 'brought back' else '')
+        server.start()
+        assert not processes_of(server.data), 'jobs nobody knows hold GPUs that are given to others'
+        if how == 'brought back':
+            assert server.wait_ended(early)['state'] == 'lost', 'its slot is a later job\'s'
+        assert server.cli('run', '--gpus', '4', '--', 'echo', 'mine').stdout == b'mine\n', how
+        numbers = [int(number) for number in server.jobs()]
+        assert max(numbers) > max(int(number) for number in running), (how, numbers)
+
+
 def test_damaged_output(t):
     """Nobody can tell output that was overwritten; where it cannot be read, logs says so, and a job's end still comes."""
     server = t.serve()
@@ -512,6 +552,24 @@ def test_a_damaged_store(t):
     assert done.returncode == 3 and text.count('\n') == 1 and 'weir.db' in text, (done.returncode, text)
     with open(path, 'rb') as file:
         assert file.read(23) == b'not a database any more', 'the damaged file was touched'
+
+
+def test_a_store_whose_queues_make_no_tree(t):
+    """What it misses or says otherwise is named, too, not only what SQLite cannot read."""
+    server = t.serve()
+    server.cli('apply', '-f', '-', input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: round}}', stdin=None)
+    server.stop()
+    path = os.path.join(server.data, 'weir.db')
+    whole = path + '.whole'
+    shutil.copy(path, whole)
+    for change, expected in (("UPDATE queues SET spec = '{\"parent\": \"round\"}' WHERE name = 'round'", "stored queue 'round' cannot be below 'round'"),
+                             ("UPDATE queues SET spec = '{\"parent\": \"gone\"}' WHERE name = 'round'", "stored queue 'round' cannot be below 'gone'"),
+                             ("DELETE FROM meta WHERE name = 'next_number'", f"'{path}': the store misses a value it needs")):
+        shutil.copy(whole, path)
+        with contextlib.closing(sqlite3.connect(path)) as db, db:
+            db.execute(change)
+        said = refused_start(server)
+        assert expected in said, (change, said)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 #include "edge/local/cluster.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -15,15 +16,21 @@
 
 #include <errno.h>
 #include <grp.h>
+#include <poll.h>
 #include <pwd.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SLOTS_MIN = 64, GROUPS_MAX = 1024, NOTES_MAX = 64, PATH_BYTES = 4096 };
-
-#define OUTPUT_FOLDER "out"
+enum {
+    SLOTS_MIN = 64,
+    GROUPS_MAX = 1024,
+    NOTES_MAX = 64,
+    PATH_BYTES = 4096,
+    STRANGER_TRIES = 2000,
+    STRANGER_PAUSE_MS = 5,
+};
 
 /* An attempt is in doubt when it may never begin: nobody claimed it when it was refused, when the
  * launcher died, or when the server did. Looking at it then settles it, until its slot says what it
@@ -52,7 +59,8 @@ struct weir_local {
 static void output_dir_name(uint64_t number, uint32_t member, uint32_t attempt, char *out,
                             size_t size)
 {
-    snprintf(out, size, OUTPUT_FOLDER "/%llu.%u.%u", (unsigned long long)number, member, attempt);
+    snprintf(out, size, WEIR_OUTPUT_FOLDER "/%llu.%u.%u", (unsigned long long)number, member,
+             attempt);
 }
 
 static void cgroup_name(const struct weir_local *local, const struct weir_attempt_id *id, char *out,
@@ -305,6 +313,22 @@ static int settle(struct weir_local *local, const struct weir_cluster_ref *ref,
     return r;
 }
 
+/* Only a store that was brought back from earlier asks for an attempt whose slot a later one has:
+ * it has ended since, and nobody knows how. */
+static int tell_overtaken(const struct weir_local *local, const struct weir_attempt_id *id,
+                          struct weir_cluster_facts *ret_facts, struct weir_err *err)
+{
+    struct weir_attempt_status status = {.id = *id};
+    struct weir_cluster_facts facts = {0};
+    int r;
+
+    weir_clock_boot_id(status.boot_id);
+    r = tell_lost(local, &status, &facts, err);
+    if (r == 0)
+        *ret_facts = facts;
+    return r;
+}
+
 static int local_look(void *ctx, const struct weir_cluster_ref *ref,
                       struct weir_cluster_facts *ret_facts, struct weir_err *err)
 {
@@ -314,10 +338,13 @@ static int local_look(void *ctx, const struct weir_cluster_ref *ref,
     struct weir_attempt_view view;
     int r;
 
-    if (used != NULL && used->is_in_doubt)
-        return settle(local, ref, ret_facts, err);
-    r = weir_slots_view(&local->slots, &id, &view, err);
-    return r < 0 ? r : tell(local, &view, ret_facts, err);
+    if (used != NULL && used->is_in_doubt) {
+        r = settle(local, ref, ret_facts, err);
+    } else {
+        r = weir_slots_view(&local->slots, &id, &view, err);
+        r = r < 0 ? r : tell(local, &view, ret_facts, err);
+    }
+    return r == WEIR_E_EXISTS ? tell_overtaken(local, &id, ret_facts, err) : r;
 }
 
 static int local_command(void *ctx, const struct weir_cluster_ref *ref,
@@ -483,7 +510,7 @@ static int prepare(struct weir_local *local, const struct weir_local_config *con
     struct stat st;
     int r;
 
-    snprintf(path, sizeof(path), "%s/" OUTPUT_FOLDER, local->data_dir);
+    snprintf(path, sizeof(path), "%s/" WEIR_OUTPUT_FOLDER, local->data_dir);
     if (mkdir(path, 0700) < 0 && errno != EEXIST)
         return weir_error_errno(err, errno, "make '%s'", path);
     if (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)) {
@@ -559,6 +586,49 @@ int weir_local_check(const struct weir_local *local, const struct weir_cluster_r
 bool weir_local_limits_memory(const struct weir_local *local)
 {
     return local->limits_memory;
+}
+
+/* 1: there was one, and it is gone. */
+static int end_stranger(const struct weir_local *local, uint32_t slot, struct weir_err *err)
+{
+    static const struct weir_command kill = {.op = WEIR_COMMAND_KILL};
+    uint64_t own = slot < local->used.n ? local->used.items[slot].serial : 0;
+    struct weir_attempt_status status;
+    uint64_t told = 0;
+
+    for (int i = 0; i < STRANGER_TRIES; i++) {
+        int r = weir_slots_holder(&local->slots, slot, &status, err);
+
+        if (r < 0)
+            return r;
+        if (r == 0 || status.id.serial == own)
+            return told != 0;
+        if (told != status.id.serial)
+            r = weir_command_send(&status, &kill, err);
+        if (r < 0 && r != WEIR_E_NOT_FOUND && r != WEIR_E_UNAVAILABLE)
+            return r;
+        told = r < 0 ? told : status.id.serial;
+        poll(NULL, 0, STRANGER_PAUSE_MS);
+    }
+    weir_error(err, WEIR_E_UNAVAILABLE,
+               "a job that is not in the store cannot be ended: shim %d, pid %d", status.shim_pid,
+               status.main_pid);
+    return weir_error_hint(err, "end it, and start weir again");
+}
+
+int weir_local_end_strangers(const struct weir_local *local, uint32_t *ret_n, struct weir_err *err)
+{
+    uint32_t n = 0;
+
+    for (uint32_t slot = 0; slot < local->slots.n; slot++) {
+        int r = end_stranger(local, slot, err);
+
+        if (r < 0)
+            return r;
+        n += (uint32_t)r;
+    }
+    *ret_n = n;
+    return 0;
 }
 
 struct weir_local *weir_local_close(struct weir_local *local)

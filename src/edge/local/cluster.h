@@ -20,6 +20,10 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
  * WEIR_E_CORRUPT. */
 int weir_local_check(const struct weir_local *local, const struct weir_cluster_ref *ref,
                      struct weir_err *err);
+/* Once the attempts of the store are adopted: ends those that run and are none of them, because the
+ * store is another than the one they were written into. What they hold is given to others from now
+ * on. WEIR_E_UNAVAILABLE: one cannot be ended. */
+int weir_local_end_strangers(const struct weir_local *local, uint32_t *ret_n, struct weir_err *err);
 /* Jobs go on. */
 struct weir_local *weir_local_close(struct weir_local *local);
 

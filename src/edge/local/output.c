@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 enum { ROTATED_TRIES_MAX = 8 };
+#define NUMBER_MAX ((uint64_t)1 << 53)
 
 static const char *const prefixes[WEIR_OUTPUT_STREAM_MAX] = {"out.", "err."};
 
@@ -164,5 +165,30 @@ int weir_output_remove(const char *data_dir, const char *output_dir, struct weir
     closedir(dir);
     if (unlinkat(data_fd, output_dir, AT_REMOVEDIR) < 0 && errno != ENOENT)
         return weir_error_errno(err, errno, "remove output directory '%s'", output_dir);
+    return 0;
+}
+
+int weir_output_last_number(const char *data_dir, uint64_t *ret_number, struct weir_err *err)
+{
+    weir_cleanup_fd int dir_fd = open_dir(data_dir, WEIR_OUTPUT_FOLDER);
+    DIR *dir = dir_fd < 0 ? NULL : weir_dir_list(dir_fd);
+    struct dirent *entry;
+    uint64_t last = 0;
+
+    if (dir == NULL && errno != ENOENT)
+        return weir_error_errno(err, errno, "list '%s/" WEIR_OUTPUT_FOLDER "'", data_dir);
+    while (dir != NULL && (entry = readdir(dir)) != NULL) {
+        struct weir_str name = weir_str(entry->d_name);
+        ptrdiff_t dot = weir_str_find_char(name, '.');
+        uint64_t number;
+
+        /* A name that is none of ours must not use up the numbers. */
+        if (dot > 0 && weir_str_to_u64(weir_str_sub(name, 0, (size_t)dot), &number) &&
+            number > last && number <= NUMBER_MAX)
+            last = number;
+    }
+    if (dir != NULL)
+        closedir(dir);
+    *ret_number = last;
     return 0;
 }

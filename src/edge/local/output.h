@@ -15,6 +15,9 @@ enum weir_output_stream { WEIR_OUTPUT_OUT, WEIR_OUTPUT_ERR, WEIR_OUTPUT_STREAM_M
 
 enum { WEIR_OUTPUT_NAME_MAX = 32 };
 
+/* Below the data directory: "NUMBER.MEMBER.ATTEMPT" for each attempt that wrote something. */
+#define WEIR_OUTPUT_FOLDER "out"
+
 struct weir_output_chunk {
     uint64_t offset; /* of the first byte delivered: higher than asked for when bytes are missing */
     size_t n;        /* 0: nothing there yet */
@@ -32,5 +35,8 @@ int weir_output_read(const char *data_dir, const char *output_dir, enum weir_out
 
 /* Deletes the directory and the files in it; no such directory is fine. */
 int weir_output_remove(const char *data_dir, const char *output_dir, struct weir_err *err);
+
+/* The highest number of a workload whose output is there; 0: there is none. */
+int weir_output_last_number(const char *data_dir, uint64_t *ret_number, struct weir_err *err);
 
 #endif

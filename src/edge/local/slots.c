@@ -182,6 +182,25 @@ int weir_slots_check(const struct weir_slots *slots, uint32_t slot, struct weir_
     return is_alive ? 0 : weir_error_hint(err, "%s", advice);
 }
 
+int weir_slots_holder(const struct weir_slots *slots, uint32_t slot,
+                      struct weir_attempt_status *ret_status, struct weir_err *err)
+{
+    uint8_t bytes[WEIR_ATTEMPT_SLOT_BYTES];
+    struct weir_attempt_status status;
+    bool is_alive = false;
+    int errnum = is_slot_locked(slots->fd, slot, &is_alive);
+
+    if (errnum == 0 && is_alive)
+        errnum = read_slot(slots->fd, slot, bytes);
+    if (errnum != 0)
+        return slot_error(err, errnum, slot);
+    if (!is_alive || weir_attempt_slot_decode(bytes, slot, &status, NULL) < 0 ||
+        status.phase == WEIR_ATTEMPT_NONE || weir_attempt_is_final(status.phase))
+        return 0;
+    *ret_status = status;
+    return 1;
+}
+
 int weir_slots_max_serial(const struct weir_slots *slots, uint64_t *ret_serial,
                           struct weir_err *err)
 {

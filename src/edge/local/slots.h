@@ -55,6 +55,11 @@ void weir_slots_close(struct weir_slots *slots);
  * ends. WEIR_E_CORRUPT. */
 int weir_slots_check(const struct weir_slots *slots, uint32_t slot, struct weir_err *err);
 
+/* Which attempt has the slot, whichever that is: 1 with what its shim, which lives, wrote last; 0
+ * where none has it, or it has written nothing that can be read. */
+int weir_slots_holder(const struct weir_slots *slots, uint32_t slot,
+                      struct weir_attempt_status *ret_status, struct weir_err *err);
+
 /* The highest serial ever claimed: the server goes on above it and above its own last one. A
  * corrupt slot counts as 0. */
 int weir_slots_max_serial(const struct weir_slots *slots, uint64_t *ret_serial,

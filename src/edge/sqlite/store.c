@@ -61,6 +61,7 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_KEEP_NUMBER] =
         "UPDATE meta SET value = max(value, (SELECT coalesce(max(number), 0) + 1 FROM workloads)) "
         "WHERE name = 'next_number'",
+    [WEIR_SQLITE_SKIP_NUMBERS] = "UPDATE meta SET value = ?1 + 1 WHERE name = 'next_number'",
     [WEIR_SQLITE_DELETE_TASKS] = "DELETE FROM tasks WHERE number = ?1",
     [WEIR_SQLITE_DELETE_SPEC] = "DELETE FROM specs WHERE number = ?1",
     [WEIR_SQLITE_DELETE_WORKLOAD] = "DELETE FROM workloads WHERE number = ?1",
@@ -403,6 +404,7 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
                      struct weir_err *err)
 {
     struct weir_sqlite *store = weir_mem_alloc_array(1, sizeof(*store));
+    int64_t number = 0;
     int64_t space = 0;
     int r;
 
@@ -416,13 +418,16 @@ int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct we
     else
         r = prepare(store, err);
     if (r == 0)
+        r = read_int(store, "SELECT value FROM meta WHERE name = 'next_number'", &number, err);
+    if (r == 0)
         r = read_int(store, "SELECT value FROM meta WHERE name = 'space'", &space, err);
     if (r < 0) {
         weir_error_wrap(err, "'%s'", path);
         if (r == WEIR_E_CORRUPT)
             weir_error_hint(err,
                             "nothing was changed; restore it from a backup, or move it away to "
-                            "start without queues, jobs and history");
+                            "start without queues, jobs and history; jobs it does not know that "
+                            "still run are ended then");
         weir_sqlite_close(store);
         return r;
     }

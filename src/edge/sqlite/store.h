@@ -14,6 +14,8 @@ struct weir_sqlite;
  * the store. */
 int weir_sqlite_open(const char *path, struct weir_sqlite **ret_store, struct weir_store *ret_port,
                      struct weir_err *err);
+/* No number up to `last` is given from now on. */
+int weir_sqlite_skip_numbers(struct weir_sqlite *store, uint64_t last, struct weir_err *err);
 struct weir_sqlite *weir_sqlite_close(struct weir_sqlite *store);
 
 #endif

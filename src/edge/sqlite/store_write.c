@@ -21,6 +21,18 @@ int weir_sqlite_next_number(void *ctx, uint64_t *ret_number, struct weir_err *er
     return r;
 }
 
+int weir_sqlite_skip_numbers(struct weir_sqlite *store, uint64_t last, struct weir_err *err)
+{
+    sqlite3_stmt *s = weir_sqlite_statement(store, WEIR_SQLITE_SKIP_NUMBERS, err);
+    uint64_t next = 0;
+    int r = s == NULL ? WEIR_E_IO : weir_sqlite_next_number(store, &next, err);
+
+    if (r < 0 || next > last)
+        return r;
+    sqlite3_bind_int64(s, 1, (int64_t)last);
+    return weir_sqlite_run(store, s, err, "skip numbers");
+}
+
 int weir_sqlite_put_queue(void *ctx, const struct weir_queue_record *queue, struct weir_err *err)
 {
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_PUT_QUEUE, err);

@@ -216,6 +216,17 @@ static void a_message_is_one_line(void **state)
     assert_string_equal(err.text, "c?d: 'a?b???[31m?\xc3\xa4' is bad");
 }
 
+static void a_message_controls_no_terminal(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    weir_error(&err, WEIR_E_INVALID, "cannot run '%s'",
+               "\xc2\x9b"
+               "31m\xc2\x80\xc2\x9f\xc2\xa0\xc3\x9b");
+    assert_string_equal(err.text, "cannot run '?31m??\xc2\xa0\xc3\x9b'");
+}
+
 static void codes_have_names(void **state)
 {
     (void)state;
@@ -256,6 +267,7 @@ int main(void)
         cmocka_unit_test(arguments_may_point_into_the_error),
         cmocka_unit_test(text_that_is_no_utf8_is_bounded),
         cmocka_unit_test(a_message_is_one_line),
+        cmocka_unit_test(a_message_controls_no_terminal),
         cmocka_unit_test(codes_have_names),
         cmocka_unit_test(assertions_end_the_process),
     };

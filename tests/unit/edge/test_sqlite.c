@@ -438,6 +438,15 @@ static void only_the_old_is_pruned(void **state)
     assert_int_equal(add(&f, "next"), 7); /* although 6 is gone */
     assert_int_equal(append_event(&f, "g"), 0);
     commit(&f);
+    assert_int_equal(weir_sqlite_skip_numbers(f.sqlite, 7, NULL), 0);
+    begin(&f);
+    assert_int_equal(add(&f, "none was skipped"), 8);
+    commit(&f);
+    assert_int_equal(weir_sqlite_skip_numbers(f.sqlite, 20, NULL), 0);
+    reopen(&f);
+    begin(&f);
+    assert_int_equal(add(&f, "some were"), 21);
+    commit(&f);
     weir_buf_finish(&seen);
     close_store(&f);
 }

@@ -368,6 +368,25 @@ static void foreign_files_do_not_disturb_reading(void **state)
     read_pattern(WEIR_OUTPUT_OUT, 0, 0, 3000);
 }
 
+static void the_last_number_is_that_of_a_job(void **state)
+{
+    static const char *const names[] = {"out/9.0.1", "out/12.3.1", "out/18446744073709551615.0.1",
+                                        "out/x.0.1", "out/777"};
+    enum { N = sizeof(names) / sizeof(names[0]) };
+    uint64_t number = 1;
+
+    (void)state;
+    assert_int_equal(weir_output_last_number(dir, &number, NULL), 0);
+    assert_int_equal(number, 0);
+    assert_int_equal(mkdir("out", 0700), 0);
+    for (int i = 0; i < N; i++)
+        assert_int_equal(mkdir(names[i], 0700), 0);
+    assert_int_equal(weir_output_last_number(dir, &number, NULL), 0);
+    assert_int_equal(number, 12);
+    for (int i = 0; i < N; i++)
+        rmdir(names[i]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -379,6 +398,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(opening_fails_in_plain_words, setup, teardown),
         cmocka_unit_test_setup_teardown(notes_come_through_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(output_rotates_within_the_cap, setup, teardown),
+        cmocka_unit_test_setup_teardown(the_last_number_is_that_of_a_job, setup, teardown),
         cmocka_unit_test_setup_teardown(foreign_files_do_not_disturb_reading, setup, teardown),
     };
 
