@@ -159,9 +159,9 @@ int weir_server_retire(struct weir_server *server, const struct weir_plan *plan,
                        struct weir_err *err);
 
 /* ---- prune.c ---- */
-/* Outside a transaction: some of what ended long ago leaves the store, with its output. What fails
- * is logged. */
-void weir_server_prune(struct weir_server *server, struct weir_now now);
+/* Outside a transaction: some of what ended long ago leaves the store, with its output. True: there
+ * is more. What fails is logged. */
+bool weir_server_prune(struct weir_server *server, struct weir_now now);
 
 /* ---- service.c ---- */
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service);

@@ -57,11 +57,11 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_LAST_EVENT] = "SELECT coalesce(max(seq), 0) FROM events",
     [WEIR_SQLITE_OLD_WORKLOADS] =
         "SELECT number FROM workloads WHERE ended_ms > 0 AND ended_ms < ?1 ORDER BY "
-        "ended_ms LIMIT ?2",
+        "ended_ms",
     [WEIR_SQLITE_KEEP_NUMBER] =
         "UPDATE meta SET value = max(value, (SELECT coalesce(max(number), 0) + 1 FROM workloads)) "
         "WHERE name = 'next_number'",
-    [WEIR_SQLITE_DELETE_TASKS] = "DELETE FROM tasks WHERE number = ?1",
+    [WEIR_SQLITE_DELETE_TASKS] = "DELETE FROM tasks WHERE number = ?1 AND member <= ?2",
     [WEIR_SQLITE_DELETE_SPEC] = "DELETE FROM specs WHERE number = ?1",
     [WEIR_SQLITE_DELETE_WORKLOAD] = "DELETE FROM workloads WHERE number = ?1",
     [WEIR_SQLITE_DELETE_EVENTS] =

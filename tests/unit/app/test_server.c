@@ -269,6 +269,55 @@ static void loads_all_or_says_what_failed(void **state)
     }
 }
 
+static uint32_t n_removed;
+
+static int count_removed(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
+                         struct weir_err *err)
+{
+    (void)ctx;
+    (void)number;
+    (void)member;
+    (void)attempt;
+    (void)err;
+    n_removed++;
+    return 0;
+}
+
+/* An array's output goes a part at a time, however large it is. */
+static void prunes_a_large_array_in_parts(void **state)
+{
+    enum { N_TASKS = 330 };
+    struct weir_server *server = &plane->server;
+    struct weir_store *store = &server->store;
+    struct weir_workload_record w = {.number = 1, .queue = {"default", 7}, .n_tasks = N_TASKS};
+    uint32_t n_before = 0;
+    bool is_more;
+
+    (void)state;
+    n_removed = 0;
+    server->cluster.remove_output = count_removed;
+    w.state = WEIR_TASK_SUCCEEDED;
+    w.ended_wall_ms = 1;
+    assert_int_equal(store->begin(store->ctx, NULL), 0);
+    assert_int_equal(store->add_workload(store->ctx, &w, NULL), 0);
+    for (uint32_t i = 0; i < N_TASKS; i++) {
+        struct weir_task_record task = {
+            .number = 1, .member = i, .state = WEIR_TASK_SUCCEEDED, .attempt = i % 2 + 1};
+
+        assert_int_equal(store->put_task(store->ctx, &task, NULL), 0);
+    }
+    assert_int_equal(store->commit(store->ctx, false, NULL), 0);
+    plane->now.wall_ms += server->keep_ended_ms + 1000;
+    do {
+        is_more = weir_server_prune(server, plane->now);
+        assert_in_range(n_removed - n_before, 1, 101);
+        n_before = n_removed;
+    } while (is_more);
+    assert_int_equal(n_removed, N_TASKS * 3 / 2);
+    assert_int_equal(store->get_workload(store->ctx, 1, NULL, NULL, NULL), WEIR_E_NOT_FOUND);
+    assert_false(weir_server_prune(server, plane->now));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -284,6 +333,7 @@ int main(void)
         PLANE_TEST(counts_gpus_once_that_do_not_tell_their_memory),
         PLANE_TEST(counts_a_gpu_that_comes_back_once),
         PLANE_TEST(loads_all_or_says_what_failed),
+        PLANE_TEST(prunes_a_large_array_in_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
