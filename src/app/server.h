@@ -121,6 +121,14 @@ int weir_server_event(struct weir_server *server, struct weir_str actor, const c
 /* ---- observe.c ---- */
 /* Marks ended and running attempts that gave notice (all: looks at every one). */
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
+/* What was taken out of use by hand stays so when it is seen again, or for the first time. */
+struct weir_server_cordon {
+    struct weir_edit *edit;
+    uint32_t phase; /* enum weir_node_phase; READY: there is none */
+    uint32_t cause; /* string */
+};
+int weir_server_find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
+                            struct weir_server_cordon *ret, struct weir_err *err);
 /* Reads the devices; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
 /* Both, for the devices where asked; logs what fails, and fails the transaction where that left

@@ -160,8 +160,10 @@ struct weir_store {
     int (*each_task)(void *ctx, uint64_t number,
                      int (*each)(void *arg, const struct weir_task_record *task), void *arg,
                      struct weir_err *err);
-    int (*each_cordon)(void *ctx, int (*each)(void *arg, const struct weir_cordon_record *cordon),
-                       void *arg, struct weir_err *err);
+    /* The cordon of one subject; where there is none the callback is not called. */
+    int (*find_cordon)(void *ctx, uint32_t subject_kind, struct weir_str name,
+                       int (*each)(void *arg, const struct weir_cordon_record *cordon), void *arg,
+                       struct weir_err *err);
     /* With seq above `after`, in order, at most `limit`. */
     int (*each_event)(void *ctx, int64_t after, uint32_t limit,
                       int (*each)(void *arg, const struct weir_event_record *event), void *arg,

@@ -51,7 +51,8 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
         ", spec FROM workloads LEFT JOIN specs USING(number) WHERE number = ?1",
     [WEIR_SQLITE_EACH_TASK] =
         "SELECT " WEIR_SQLITE_TASK_COLUMNS " FROM tasks WHERE number = ?1 ORDER BY member",
-    [WEIR_SQLITE_EACH_CORDON] = "SELECT kind, name, phase, cause FROM cordons",
+    [WEIR_SQLITE_FIND_CORDON] =
+        "SELECT kind, name, phase, cause FROM cordons WHERE kind = ?1 AND name = ?2",
     [WEIR_SQLITE_EACH_EVENT] = "SELECT seq, " WEIR_SQLITE_EVENT_COLUMNS
                                " FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     [WEIR_SQLITE_LAST_EVENT] = "SELECT coalesce(max(seq), 0) FROM events",
@@ -388,7 +389,7 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .each_queue = weir_sqlite_each_queue,
         .each_workload = weir_sqlite_each_workload,
         .each_task = weir_sqlite_each_task,
-        .each_cordon = weir_sqlite_each_cordon,
+        .find_cordon = weir_sqlite_find_cordon,
         .each_event = weir_sqlite_each_event,
         .get_workload = weir_sqlite_get_workload,
         .get_request = weir_sqlite_get_request,

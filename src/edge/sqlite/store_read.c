@@ -177,16 +177,18 @@ int weir_sqlite_each_task(void *ctx, uint64_t number,
     return end_walk(ctx, s, step, verdict, err);
 }
 
-int weir_sqlite_each_cordon(void *ctx,
+int weir_sqlite_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str name,
                             int (*each)(void *arg, const struct weir_cordon_record *cordon),
                             void *arg, struct weir_err *err)
 {
-    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_EACH_CORDON, err);
+    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_FIND_CORDON, err);
     int verdict = 0;
     int step;
 
     if (s == NULL)
         return WEIR_E_IO;
+    sqlite3_bind_int64(s, 1, subject_kind);
+    weir_sqlite_bind_str(s, 2, name);
     while ((step = sqlite3_step(s)) == SQLITE_ROW && verdict == 0) {
         struct weir_cordon_record cordon = {weir_sqlite_column_u32(s, 0),
                                             weir_sqlite_column_u32(s, 2),

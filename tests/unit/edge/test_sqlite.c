@@ -140,6 +140,12 @@ static int list_cordon(void *arg, const struct weir_cordon_record *c)
     return 0;
 }
 
+static void find_cordon(struct fixture *f, uint32_t kind, const char *name, struct weir_buf *seen)
+{
+    assert_int_equal(
+        f->store.find_cordon(f->store.ctx, kind, weir_str(name), list_cordon, seen, NULL), 0);
+}
+
 static void queues_and_cordons_are_read_back(void **state)
 {
     struct fixture f;
@@ -164,6 +170,10 @@ static void queues_and_cordons_are_read_back(void **state)
     reopen(&f);
     assert_int_equal(f.store.each_queue(f.store.ctx, list_queue, &seen, NULL), 0);
     assert_string_equal(weir_buf_cstr(&seen), "zeta={\"b\":2}@1;beta={\"a\":1}@2;");
+    weir_buf_reset(&seen);
+    find_cordon(&f, WEIR_SUBJECT_DEVICE, "alpha", &seen);
+    snprintf(want, sizeof(want), "%u alpha %u x;", WEIR_SUBJECT_DEVICE, WEIR_NODE_CORDONED);
+    assert_string_equal(weir_buf_cstr(&seen), want);
     begin(&f);
     gpu.phase = WEIR_NODE_READY;
     assert_int_equal(f.store.put_cordon(f.store.ctx, &gpu, NULL), 0);
@@ -173,7 +183,9 @@ static void queues_and_cordons_are_read_back(void **state)
     assert_int_equal(f.store.each_queue(f.store.ctx, list_queue, &seen, NULL), 0);
     assert_string_equal(weir_buf_cstr(&seen), "beta={\"a\":1}@2;");
     weir_buf_reset(&seen);
-    assert_int_equal(f.store.each_cordon(f.store.ctx, list_cordon, &seen, NULL), 0);
+    find_cordon(&f, WEIR_SUBJECT_NODE, "alpha", &seen);
+    find_cordon(&f, WEIR_SUBJECT_DEVICE, "alpha", &seen);
+    find_cordon(&f, WEIR_SUBJECT_NODE, "alph", &seen);
     snprintf(want, sizeof(want), "%u alpha %u user:ana;", WEIR_SUBJECT_NODE, WEIR_NODE_DRAINING);
     assert_string_equal(weir_buf_cstr(&seen), want);
     weir_buf_finish(&seen);
