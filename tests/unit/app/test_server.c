@@ -1,6 +1,8 @@
 /* The tick: what fails, what is put off, what is read back. */
 #include "plane.h"
 
+#include "base/log.h"
+
 static void tries_again_after_a_failure_whatever_the_clock_says(void **state)
 {
     struct weir_server *server = &plane->server;
@@ -269,6 +271,34 @@ static void loads_all_or_says_what_failed(void **state)
     }
 }
 
+static void tells_who_debugs_of_ticks_and_launches(void **state)
+{
+    char text[4096];
+    int ends[2];
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    weir_log_set_fd(ends[1]);
+    weir_log_set_level(WEIR_LOG_DEBUG);
+    assert_int_equal(submit(""), 0);
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    tick();
+    weir_log_set_level(WEIR_LOG_INFO);
+    weir_log_set_fd(STDERR_FILENO);
+    n = read(ends[0], text, sizeof(text) - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(ends[0]);
+    close(ends[1]);
+    assert_non_null(strstr(text, "level=debug event=tick msg=\""));
+    assert_non_null(strstr(text, ": 2 actions, 1 workloads wait"));
+    assert_non_null(strstr(text, "event=attempt.launch subject=workload/1 msg="));
+    assert_non_null(strstr(text, "event=attempt.launch subject=workload/2 msg="));
+    assert_null(strstr(text, "subject=workload/3"));
+}
+
 static uint32_t n_removed;
 
 static int count_removed(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
@@ -333,6 +363,7 @@ int main(void)
         PLANE_TEST(counts_gpus_once_that_do_not_tell_their_memory),
         PLANE_TEST(counts_a_gpu_that_comes_back_once),
         PLANE_TEST(loads_all_or_says_what_failed),
+        PLANE_TEST(tells_who_debugs_of_ticks_and_launches),
         PLANE_TEST(prunes_a_large_array_in_parts),
     };
 
