@@ -173,7 +173,7 @@ int weir_sqlite_run_simple(struct weir_sqlite *store, enum weir_sqlite_statement
 {
     sqlite3_stmt *s = weir_sqlite_statement(store, which, err);
 
-    return s == NULL ? WEIR_E_IO : weir_sqlite_run(store, s, err, what);
+    return s == NULL ? weir_error_code(err) : weir_sqlite_run(store, s, err, what);
 }
 
 /* ---- transactions ---- */

@@ -8,7 +8,7 @@ int weir_sqlite_next_number(void *ctx, uint64_t *ret_number, struct weir_err *er
     int r;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     r = sqlite3_step(s);
     if (r != SQLITE_ROW)
         r = weir_sqlite_fail(store, err, "take a number");
@@ -26,7 +26,7 @@ int weir_sqlite_put_queue(void *ctx, const struct weir_queue_record *queue, stru
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_PUT_QUEUE, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     weir_sqlite_bind_str(s, 1, queue->name);
     weir_sqlite_bind_str(s, 2, queue->spec);
     sqlite3_bind_int64(s, 3, queue->created_wall_ms);
@@ -38,7 +38,7 @@ int weir_sqlite_delete_queue(void *ctx, struct weir_str name, struct weir_err *e
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_DELETE_QUEUE, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     weir_sqlite_bind_str(s, 1, name);
     return weir_sqlite_run(ctx, s, err, "delete a queue");
 }
@@ -80,7 +80,7 @@ int weir_sqlite_add_workload(void *ctx, const struct weir_workload_record *workl
     int r;
 
     if (s == NULL || spec == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     bind_workload(s, workload);
     weir_sqlite_bind_str(s, 25, workload->request);
     sqlite3_bind_blob(s, 26, workload->digest,
@@ -102,7 +102,7 @@ int weir_sqlite_update_workload(void *ctx, const struct weir_workload_record *wo
                               err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     bind_workload(s, workload);
     return weir_sqlite_run(ctx, s, err, "store a workload's state");
 }
@@ -112,7 +112,7 @@ int weir_sqlite_put_task(void *ctx, const struct weir_task_record *t, struct wei
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_PUT_TASK, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, (int64_t)t->number);
     sqlite3_bind_int64(s, 2, t->member);
     sqlite3_bind_int64(s, 3, t->state);
@@ -142,7 +142,7 @@ int weir_sqlite_put_cordon(void *ctx, const struct weir_cordon_record *cordon, s
         weir_sqlite_statement(ctx, gone ? WEIR_SQLITE_DELETE_CORDON : WEIR_SQLITE_PUT_CORDON, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, cordon->subject_kind);
     weir_sqlite_bind_str(s, 2, cordon->name);
     if (!gone) {
@@ -159,7 +159,7 @@ int weir_sqlite_append_event(void *ctx, const struct weir_event_record *e, struc
     int r;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, e->wall_ms);
     sqlite3_bind_int64(s, 2, e->mono_ms);
     sqlite3_bind_blob(s, 3, e->boot_id, 16, SQLITE_STATIC);
@@ -203,7 +203,7 @@ static int delete_by_number(struct weir_sqlite *store, enum weir_sqlite_statemen
     sqlite3_stmt *s = weir_sqlite_statement(store, which, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, (int64_t)number);
     return weir_sqlite_run(store, s, err, "prune");
 }
@@ -213,7 +213,7 @@ static int delete_told(struct pruning *pruning, uint64_t number, struct weir_err
     sqlite3_stmt *s = weir_sqlite_statement(pruning->store, WEIR_SQLITE_DELETE_TASKS, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, (int64_t)number);
     sqlite3_bind_int64(s, 2, pruning->last_member);
     return weir_sqlite_run(pruning->store, s, err, "prune");
@@ -244,7 +244,7 @@ static int prune_workloads(struct pruning *pruning, int64_t wall_ms, struct weir
     int r = 0;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, wall_ms);
     while (r == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
         r = prune_workload(pruning, (uint64_t)sqlite3_column_int64(s, 0), err);
@@ -264,7 +264,7 @@ int weir_sqlite_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t li
     int r;
 
     if (events == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     /* The numbers of those that go are not given again. */
     r = weir_sqlite_run_simple(ctx, WEIR_SQLITE_KEEP_NUMBER, err, "prune");
     if (r < 0)
