@@ -50,10 +50,12 @@ static void start(struct weir_server *server, const struct weir_action *action)
     struct weir_err err = WEIR_ERR_INIT;
     int r = weir_server_launch(server, action->task, &err);
 
-    if (r == 0)
-        return;
     WEIR_LOG_FIELD(field, "subject",
                    weir_server_task_name(weir_edit_view(server->edit), action->task, name));
+    if (r == 0) {
+        weir_log_debug("attempt.launch", "asked for");
+        return;
+    }
     weir_log_warn("attempt.launch", "%s", err.text);
     snprintf(facts.detail, sizeof(facts.detail), "%.*s",
              WEIR_STR_ARG(weir_str_cut(weir_str(err.text), sizeof(facts.detail) - 1)));

@@ -14,8 +14,6 @@
 
 enum { PATH_BYTES = 4096 };
 
-static const char mount[] = "/sys/fs/cgroup";
-
 static bool write_file(const char *dir, const char *name, const char *text)
 {
     char path[PATH_BYTES];
@@ -37,9 +35,9 @@ static bool has_file(const char *dir, const char *name, int mode)
 }
 
 /* "0::/system.slice/weir.service" → the path after the mount point. */
-static bool own_group(char *ret_group, size_t size)
+static bool own_group(const char *self, char *ret_group, size_t size)
 {
-    weir_cleanup_file FILE *file = fopen("/proc/self/cgroup", "re");
+    weir_cleanup_file FILE *file = fopen(self, "re");
     char line[PATH_BYTES];
 
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
@@ -61,7 +59,7 @@ static bool make_group(const char *path)
 }
 
 /* Writes "" where no group of our own can be had. */
-static void make_own_groups(char *ret_path, size_t size)
+static void make_own_groups(const char *mount, const char *self, char *ret_path, size_t size)
 {
     static const char *const controllers[] = {"+memory", "+cpu", "+pids"};
     char group[PATH_BYTES];
@@ -70,7 +68,7 @@ static void make_own_groups(char *ret_path, size_t size)
     char jobs[PATH_BYTES];
 
     ret_path[0] = '\0';
-    if (!has_file(mount, "cgroup.controllers", R_OK) || !own_group(group, sizeof(group)) ||
+    if (!has_file(mount, "cgroup.controllers", R_OK) || !own_group(self, group, sizeof(group)) ||
         (size_t)snprintf(base, sizeof(base), "%s%s", mount, group) >= sizeof(base) ||
         (size_t)snprintf(leaf, sizeof(leaf), "%s/weir", base) >= sizeof(leaf) ||
         (size_t)snprintf(jobs, sizeof(jobs), "%s/jobs", base) >= sizeof(jobs) ||
@@ -93,7 +91,7 @@ int weir_cgroup_root(const char *choice, char *ret_path, size_t size, struct wei
     if (choice == NULL || strcmp(choice, "off") == 0)
         return 0;
     if (strcmp(choice, "auto") == 0) {
-        make_own_groups(ret_path, size);
+        make_own_groups("/sys/fs/cgroup", "/proc/self/cgroup", ret_path, size);
         return 0;
     }
     if (choice[0] != '/' || strlen(choice) >= size || !has_file(choice, "cgroup.procs", W_OK)) {

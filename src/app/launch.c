@@ -4,8 +4,8 @@
 
 #include "app/server.h"
 #include "base/cleanup.h"
-#include "base/time.h"
 #include "base/tree.h"
+#include "core/heal/fate.h"
 #include "fmt/json.h"
 #include "fmt/quantity.h"
 #include "model/signals.h"
@@ -161,16 +161,6 @@ static const char *const *make_argv(const struct weir_tree *command, struct weir
     return argv;
 }
 
-static int64_t duration_of(const struct weir_tree *spec, const char *name, int64_t otherwise)
-{
-    const struct weir_tree *node = weir_tree_get(spec, name);
-    int64_t value;
-
-    if (node == NULL || weir_duration_parse(node->text, &value, NULL) < 0)
-        return otherwise;
-    return value;
-}
-
 static int64_t bytes_of(const struct weir_tree *spec, const char *name, int64_t otherwise)
 {
     const struct weir_tree *node = weir_tree_get(spec, name);
@@ -198,7 +188,6 @@ static int launch_record(void *arg, const struct weir_workload_record *record)
     const struct weir_server_attempt *attempt = weir_server_attempt_of(server, l->task);
     const struct weir_tree *cwd;
     const struct weir_tree *umask_node;
-    const struct weir_tree *signal_name;
     struct weir_tree *spec;
     struct weir_cluster_launch launch;
     int64_t umask_value = 022;
@@ -209,7 +198,6 @@ static int launch_record(void *arg, const struct weir_workload_record *record)
                                (unsigned long long)record->number);
     cwd = weir_tree_get(spec, "cwd");
     umask_node = weir_tree_get(spec, "umask");
-    signal_name = weir_tree_get(spec, "checkpointSignal");
     if (umask_node != NULL && weir_tree_i64(umask_node, 0, 0777, &umask_value, l->err) < 0)
         return weir_error_code(l->err);
     launch = (struct weir_cluster_launch){
@@ -225,9 +213,7 @@ static int launch_record(void *arg, const struct weir_workload_record *record)
         .uid = record->uid,
         .gid = record->gid,
         .time_limit_ms = run_limit(world, w),
-        .stop_grace_ms = signal_name != NULL
-                             ? server->policy.stop_grace_ms
-                             : duration_of(spec, "grace", server->policy.stop_grace_ms),
+        .stop_grace_ms = weir_fate_stop_grace(&server->policy, w),
         .output_max_bytes = bytes_of(spec, "outputMax", server->output_max_bytes),
         .memory_max_bytes = bytes_of(spec, "memory", 0),
     };

@@ -73,11 +73,16 @@ static int load_queue(void *arg, const struct weir_queue_record *record)
 /* A device that holds a running task but that the driver does not list: known, and not answering.
  */
 static int add_lost_device(struct weir_server *server, const struct weir_key *key,
-                           struct weir_str uuid, uint32_t node, uint32_t *ret_index)
+                           struct weir_str uuid, uint32_t node, uint32_t *ret_index,
+                           struct weir_err *err)
 {
     struct weir_device like = weir_device_blank();
-    int r = weir_edit_string(server->edit, uuid, &like.uuid);
+    struct weir_server_cordon cordon;
+    int r = weir_server_find_cordon(server, WEIR_SUBJECT_DEVICE, uuid, &cordon, err);
 
+    if (r == 0)
+        r = weir_edit_string(server->edit, uuid, &like.uuid);
+    like.cordoned = r == 0 && cordon.phase != WEIR_NODE_READY;
     like.node = node;
     like.index = WEIR_NONE;
     like.health = WEIR_DEVICE_LOST;
@@ -88,7 +93,8 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
     return r < 0 ? r : weir_edit_add_device(server->edit, key, &like, ret_index);
 }
 
-/* A node the driver no longer shows, because something still runs on it. */
+/* A node the driver no longer shows, because something still runs on it. It is gone, whether or not
+ * it was cordoned: that shows when it comes back. */
 static int add_gone_node(struct weir_server *server, struct weir_str name, uint32_t *ret_index)
 {
     struct weir_node like = weir_node_blank();
@@ -101,7 +107,7 @@ static int add_gone_node(struct weir_server *server, struct weir_str name, uint3
 
 /* One "KEY:mgpu:bytes:slots". */
 static int parse_grant(struct weir_server *server, struct weir_str text, uint32_t node,
-                       struct weir_grant *ret_grant)
+                       struct weir_grant *ret_grant, struct weir_err *err)
 {
     struct weir_str part[4] = {{0}};
     struct weir_key key;
@@ -119,7 +125,7 @@ static int parse_grant(struct weir_server *server, struct weir_str text, uint32_
     ret_grant->device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
     if (ret_grant->device != WEIR_NONE)
         return 0;
-    return add_lost_device(server, &key, part[0], node, &ret_grant->device);
+    return add_lost_device(server, &key, part[0], node, &ret_grant->device, err);
 }
 
 static int restore_holds(struct weir_server *server, uint32_t task,
@@ -139,7 +145,7 @@ static int restore_holds(struct weir_server *server, uint32_t task,
     if (grants == NULL || (node == WEIR_NONE && add_gone_node(server, record->node, &node) < 0))
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a running task");
     while (rest.len > 0 && weir_str_split(&rest, ',', &text)) {
-        int r = parse_grant(server, text, node, &grants[n++]);
+        int r = parse_grant(server, text, node, &grants[n++], err);
 
         if (r < 0)
             return weir_error(err, r, "stored devices of workload %llu cannot be read",
@@ -268,35 +274,6 @@ static int load_workload(void *arg, const struct weir_workload_record *record)
                                    loading->err);
 }
 
-static int load_cordon(void *arg, const struct weir_cordon_record *record)
-{
-    struct loading *loading = arg;
-    struct weir_server *server = loading->server;
-    uint32_t index;
-
-    if (record->subject_kind == WEIR_SUBJECT_NODE) {
-        struct weir_node *node;
-
-        index = weir_edit_find_node(server->edit, record->name);
-        if (index == WEIR_NONE)
-            return 0; /* not here; observe.c asks for its cordon when it comes back */
-        node = weir_edit_node(server->edit, index);
-        if (node == NULL || weir_edit_string(server->edit, record->cause, &node->phase_cause) < 0)
-            return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a cordon");
-        node->phase = record->phase;
-        return 0;
-    }
-    index = weir_edit_find_device(server->edit, record->name);
-    if (index != WEIR_NONE) {
-        struct weir_device *device = weir_edit_device(server->edit, index);
-
-        if (device == NULL)
-            return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a cordon");
-        device->cordoned = 1;
-    }
-    return 0;
-}
-
 static int load_all(struct weir_server *server, struct weir_err *err)
 {
     struct weir_workload_filter live = {.state = -1};
@@ -311,8 +288,6 @@ static int load_all(struct weir_server *server, struct weir_err *err)
     if (r == 0)
         r = server->store.each_workload(server->store.ctx, &live, true, load_workload, &loading,
                                         err);
-    if (r == 0)
-        r = server->store.each_cordon(server->store.ctx, load_cordon, &loading, err);
     if (r == 0)
         r = server->store.last_event(server->store.ctx, &server->last_seq, err);
     return r;

@@ -241,41 +241,33 @@ static int node_of(struct weir_server *server, struct weir_str name, uint32_t *r
     return r < 0 ? weir_error(err, r, "cannot take in node '%.*s'", WEIR_STR_ARG(name)) : 0;
 }
 
-struct cordon_of {
-    struct weir_server *server;
-    uint32_t kind; /* enum weir_subject */
-    struct weir_str name;
-    struct weir_err *err;
-    uint32_t phase; /* found: enum weir_node_phase */
-    uint32_t cause; /* string */
-};
-
-static int match_cordon(void *arg, const struct weir_cordon_record *record)
+static int take_cordon(void *arg, const struct weir_cordon_record *record)
 {
-    struct cordon_of *of = arg;
+    struct weir_server_cordon *cordon = arg;
 
-    if (record->subject_kind != of->kind || !weir_str_eq(record->name, of->name))
-        return 0;
-    of->phase = record->phase;
-    if (weir_edit_string(of->server->edit, record->cause, &of->cause) < 0)
-        return weir_error(of->err, WEIR_E_NO_MEMORY, "no memory for a cordon");
-    return 0;
+    cordon->phase = record->phase;
+    return weir_edit_string(cordon->edit, record->cause, &cordon->cause);
 }
 
-/* What was taken out of use by hand stays so when it comes back. READY if it was not. */
-static int find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
-                       struct cordon_of *ret, struct weir_err *err)
+int weir_server_find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
+                            struct weir_server_cordon *ret, struct weir_err *err)
 {
-    *ret = (struct cordon_of){server, kind, name, err, WEIR_NODE_READY, WEIR_NONE};
-    return server->store.each_cordon(server->store.ctx, match_cordon, ret, err);
+    struct weir_server_cordon cordon = {server->edit, WEIR_NODE_READY, WEIR_NONE};
+    int r = server->store.find_cordon(server->store.ctx, kind, name, take_cordon, &cordon, err);
+
+    if (r == WEIR_E_NO_MEMORY)
+        return weir_error(err, r, "no memory for a cordon");
+    if (r == 0)
+        *ret = cordon;
+    return r;
 }
 
 static int put_back_node(struct weir_server *server, uint32_t index, struct weir_str name,
                          struct weir_err *err)
 {
-    struct cordon_of cordon;
+    struct weir_server_cordon cordon;
     struct weir_node *node;
-    int r = find_cordon(server, WEIR_SUBJECT_NODE, name, &cordon, err);
+    int r = weir_server_find_cordon(server, WEIR_SUBJECT_NODE, name, &cordon, err);
 
     if (r < 0)
         return r;
@@ -306,11 +298,11 @@ static int take_in_node(struct weir_server *server, struct weir_str name, uint32
 static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
                        struct weir_device *device, struct weir_err *err)
 {
-    struct cordon_of cordon;
+    struct weir_server_cordon cordon;
     int r = intern_device(server, seen, device, err);
 
     if (r == 0)
-        r = find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
+        r = weir_server_find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
     if (r < 0)
         return r;
     device->index = seen->index;

@@ -186,6 +186,17 @@ struct told_by_records {
     uint32_t detail_member;
 };
 
+/* Whether a comma-separated list has it. Not as a part of another: "NODE#1" is in "NODE#10". */
+static bool has_item(struct weir_str list, struct weir_str wanted)
+{
+    struct weir_str item;
+
+    while (list.len > 0 && weir_str_split(&list, ',', &item))
+        if (weir_str_eq(item, wanted))
+            return true;
+    return false;
+}
+
 /* Adds the keys of one stored "KEY:mgpu:bytes:slots,…" that are not there yet. */
 static void add_keys(struct weir_str rest, struct weir_buf *gpus)
 {
@@ -195,7 +206,7 @@ static void add_keys(struct weir_str rest, struct weir_buf *gpus)
         ptrdiff_t colon = weir_str_find_char(grant, ':');
         struct weir_str key = weir_str_sub(grant, 0, colon > 0 ? (size_t)colon : grant.len);
 
-        if (weir_str_find(weir_buf_view(gpus), key) >= 0)
+        if (has_item(weir_buf_view(gpus), key))
             continue;
         weir_buf_puts(gpus, gpus->len > 0 ? "," : "");
         weir_buf_str(gpus, key);

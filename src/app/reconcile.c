@@ -116,6 +116,25 @@ static void keep_plan(struct weir_server *server, const struct weir_world *befor
     server->plan_arena ^= 1;
 }
 
+/* When it decides again even if nothing happens; "" where nothing is waited for. */
+static const char *wake_text(const struct weir_plan *plan, struct weir_now now, char text[64])
+{
+    if (plan->wake_wall_ms <= 0 || plan->wake_wall_ms == WEIR_TIME_NEVER)
+        return "";
+    return weir_str_format(text, 64, ", wake in %lld ms",
+                           (long long)(plan->wake_wall_ms - now.wall_ms));
+}
+
+static void log_tick(const struct weir_server *server, struct weir_now now)
+{
+    const struct weir_plan *plan = &server->plan;
+    char wake[64];
+
+    weir_log_debug("tick", "%llu: %u actions, %u workloads wait%s",
+                   (unsigned long long)server->n_ticks, plan->n_actions, plan->n_verdicts,
+                   wake_text(plan, now, wake));
+}
+
 int weir_server_tick(struct weir_server *server, struct weir_err *err)
 {
     struct weir_now now = server->clock.now(server->clock.ctx);
@@ -151,6 +170,7 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     server->look_at_all = false;
     log_decision(server, before, &plan, now);
     keep_plan(server, before, after, &plan, now);
+    log_tick(server, now);
     answer(server, 0, NULL);
     weir_server_act(server, before, &server->plan);
     r = weir_server_retire(server, &server->plan, err);

@@ -14,7 +14,7 @@
 #include "model/gpu_catalogue.h"
 #include "model/signals.h"
 
-enum { JSON_BYTES_MAX = 4 * 1024 * 1024 };
+enum { JSON_BYTES_MAX = 4 * 1024 * 1024, STOP_GRACE_MAX_MS = 1 << 30 };
 
 int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind, struct weir_err *err)
 {
@@ -435,6 +435,14 @@ static int read_retry_on(const struct weir_tree *spec, struct weir_edit *edit, u
     return 0;
 }
 
+/* 0 says that none was given: none at all is as good as none to speak of. */
+static uint32_t stop_grace(int64_t ms)
+{
+    if (ms < 1)
+        return 1;
+    return ms < STOP_GRACE_MAX_MS ? (uint32_t)ms : STOP_GRACE_MAX_MS;
+}
+
 static int read_workload_row(const struct weir_tree *spec, const struct numbers *n,
                              const struct weir_policy *policy, struct weir_workload *w,
                              struct weir_err *err)
@@ -460,6 +468,8 @@ static int read_workload_row(const struct weir_tree *spec, const struct numbers 
     if (signal_name.len > 0) {
         w->checkpoint_signal = (uint32_t)weir_signal_number(signal_name);
         w->checkpoint_grace_ms = grace_ms;
+    } else if (grace != NULL) {
+        w->stop_grace_ms = stop_grace(grace_ms);
     }
     w->runtime.limit_ms = limit > 0 ? limit : INT64_MAX;
     w->topology = (struct weir_topology_demand){WEIR_NONE, WEIR_NONE, WEIR_NONE, 0};

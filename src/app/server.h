@@ -128,6 +128,14 @@ int weir_server_event(struct weir_server *server, struct weir_str actor, const c
 void weir_server_take_notices(struct weir_server *server, bool is_watched);
 /* Marks ended and running attempts that gave notice (all: looks at every one). */
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
+/* What was taken out of use by hand stays so when it is seen again, or for the first time. */
+struct weir_server_cordon {
+    struct weir_edit *edit;
+    uint32_t phase; /* enum weir_node_phase; READY: there is none */
+    uint32_t cause; /* string */
+};
+int weir_server_find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
+                            struct weir_server_cordon *ret, struct weir_err *err);
 /* Reads the devices; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
 /* Both, for the devices where asked; logs what fails, and fails the transaction where that left
@@ -166,9 +174,9 @@ int weir_server_retire(struct weir_server *server, const struct weir_plan *plan,
                        struct weir_err *err);
 
 /* ---- prune.c ---- */
-/* Outside a transaction: some of what ended long ago leaves the store, with its output. What fails
- * is logged. */
-void weir_server_prune(struct weir_server *server, struct weir_now now);
+/* Outside a transaction: some of what ended long ago leaves the store, with its output. True: there
+ * is more. What fails is logged. */
+bool weir_server_prune(struct weir_server *server, struct weir_now now);
 
 /* ---- service.c ---- */
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service);

@@ -42,9 +42,15 @@ int weir_service_no_queue(const struct weir_server *server, int code, struct wei
     size_t n = 0;
     ptrdiff_t nearest;
 
-    for (uint32_t q = weir_world_first(world, WEIR_TABLE_QUEUES); q != WEIR_NONE && n < 64;
-         q = weir_world_after(world, WEIR_TABLE_QUEUES, q))
+    for (uint32_t q = weir_world_first(world, WEIR_TABLE_QUEUES); q != WEIR_NONE;
+         q = weir_world_after(world, WEIR_TABLE_QUEUES, q)) {
+        if (n == sizeof(names) / sizeof(names[0])) { /* the nearest so far goes on */
+            nearest = weir_str_nearest(name, names, n);
+            names[0] = names[nearest >= 0 ? nearest : 0];
+            n = nearest >= 0;
+        }
         names[n++] = weir_world_string(world, weir_world_queue(world, q)->name);
+    }
     nearest = weir_str_nearest(name, names, n);
     weir_error(err, code, "there is no queue '%.*s'", WEIR_STR_ARG(name));
     if (nearest >= 0)
@@ -63,7 +69,10 @@ uint32_t weir_service_find_workload(const struct weir_server *server, uint64_t n
 
 struct weir_str weir_service_actor_name(const struct weir_actor *actor, char *text, size_t size)
 {
-    snprintf(text, size, "user:%.*s", WEIR_STR_ARG(actor->user));
+    static const char user[] = "user:";
+
+    snprintf(text, size, "%s%.*s", user,
+             WEIR_STR_ARG(weir_str_cut(actor->user, size - sizeof(user))));
     return weir_str(text);
 }
 

@@ -217,8 +217,8 @@ static void on_look(uv_timer_t *timer)
     if (up->server.store.sync(up->server.store.ctx, &err) < 0)
         weir_log_warn("store.sync", "%s", err.text);
     if (now.mono_ms - up->prune_mono_ms >= PRUNE_EVERY_MS && !up->server.in_transaction) {
-        up->prune_mono_ms = now.mono_ms;
-        weir_server_prune(&up->server, now);
+        if (!weir_server_prune(&up->server, now))
+            up->prune_mono_ms = now.mono_ms;
     }
 }
 

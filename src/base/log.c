@@ -125,7 +125,8 @@ void weir_log_write(struct weir_log_site *site, enum weir_log_level level, const
     uint32_t suppressed = 0;
     va_list args;
 
-    if (level > max_level || log_fd < 0 || !admit(site, weir_clock_mono_ms(), &suppressed))
+    if (level > max_level || log_fd < 0 ||
+        (level != WEIR_LOG_DEBUG && !admit(site, weir_clock_mono_ms(), &suppressed)))
         return;
     va_start(args, format);
     if (vsnprintf(text, sizeof(text), format, args) < 0)

@@ -4,7 +4,8 @@
  *     time=2026-11-30T15:04:05.123Z level=warn event=gpu.lost gpu=GPU-7e1a… msg="device went away"
  *
  * Fields pushed in a scope appear on every line logged below it. Each call site is limited to 10
- * lines in 10 s; what was dropped is counted on its next line (suppressed=N). Secrets are never
+ * lines in 10 s; what was dropped is counted on its next line (suppressed=N). Debug lines, which
+ * somebody asked for, are all written. Secrets are never
  * passed here. A message is cut at 4096 bytes, a field at 256; what is not plain text is escaped.
  */
 #ifndef WEIR_BASE_LOG_H

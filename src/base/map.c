@@ -32,7 +32,6 @@ void weir_map_clear(struct weir_map *map)
 {
     for (size_t i = 0; i < map->n_entries; i++)
         weir_mem_free((void *)(uintptr_t)map->entries[i].key);
-    map->first = 0;
     map->n_entries = 0;
     map->n_live = 0;
     if (map->n_slots > 0)
@@ -94,7 +93,6 @@ static void close_holes(struct weir_map *map)
     for (size_t i = 0; i < map->n_entries; i++)
         if (!is_hole(&map->entries[i]))
             map->entries[kept++] = map->entries[i];
-    map->first = 0;
     map->n_entries = kept;
     memset(map->slots, 0, map->n_slots * sizeof(*map->slots));
     fill_slots(map);
@@ -191,16 +189,13 @@ static void free_slot(struct weir_map *map, size_t hole)
     }
 }
 
-/* Holes at either end go at once, as when entries leave in the order they came, or in reverse. */
+/* Holes at the end go at once, as when entries leave in reverse. */
 static void trim(struct weir_map *map)
 {
     if (map->n_live == 0) {
-        map->first = 0;
         map->n_entries = 0;
         return;
     }
-    while (is_hole(&map->entries[map->first]))
-        map->first++;
     while (is_hole(&map->entries[map->n_entries - 1]))
         map->n_entries--;
 }
@@ -223,17 +218,4 @@ bool weir_map_remove(struct weir_map *map, struct weir_str key)
     map->n_live--;
     trim(map);
     return true;
-}
-
-const struct weir_map_entry *weir_map_next(const struct weir_map *map, size_t *at)
-{
-    if (*at < map->first)
-        *at = map->first;
-    while (*at < map->n_entries) {
-        const struct weir_map_entry *e = &map->entries[(*at)++];
-
-        if (!is_hole(e))
-            return e;
-    }
-    return NULL;
 }

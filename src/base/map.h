@@ -1,8 +1,7 @@
-/* base/map.h — from a byte string to a 64-bit value; iterated in order of insertion, never in order
- * of hashes.
+/* base/map.h — from a byte string to a 64-bit value.
  *
  * Open addressing with linear probing over an entry array. Keys are copied. Removal leaves a hole
- * in the entry array, closed at either end at once and elsewhere when a later weir_map_set() finds
+ * in the entry array, closed at its end at once and elsewhere when a later weir_map_set() finds
  * more holes than entries. The hash key is per process (weir_map_seed), so an attacker cannot
  * choose collisions; nothing observable depends on it. */
 #ifndef WEIR_BASE_MAP_H
@@ -23,7 +22,6 @@ struct weir_map_entry {
 
 struct weir_map {
     struct weir_map_entry *entries; /* in order of insertion */
-    size_t first;                   /* no entry before it */
     size_t n_entries;               /* holes included */
     size_t n_live;
     size_t cap_entries;
@@ -33,7 +31,7 @@ struct weir_map {
 
 #define WEIR_MAP_INIT                                                                              \
     {                                                                                              \
-        NULL, 0, 0, 0, 0, NULL, 0                                                                  \
+        NULL, 0, 0, 0, NULL, 0                                                                     \
     }
 
 void weir_map_finish(struct weir_map *map);
@@ -42,9 +40,6 @@ void weir_map_clear(struct weir_map *map);
 int weir_map_set(struct weir_map *map, struct weir_str key, uint64_t value);
 bool weir_map_get(const struct weir_map *map, struct weir_str key, uint64_t *ret_value);
 bool weir_map_remove(struct weir_map *map, struct weir_str key);
-/* Goes through the entries: for (size_t at = 0; (e = weir_map_next(&map, &at)) != NULL;)
- * Entries may be removed meanwhile (e is gone with its own); a new key may not be set. */
-const struct weir_map_entry *weir_map_next(const struct weir_map *map, size_t *at);
 /* Once at the start of a process, before the first map; without it the key is a constant (tests).
  */
 void weir_map_seed(uint64_t key0, uint64_t key1);

@@ -4,6 +4,7 @@
 #include "base/tree.h"
 #include "cmd/attach.h"
 #include "cmd/attach_signals.h"
+#include "cmd/cancel.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/interruption.h"
@@ -302,23 +303,61 @@ static int dry_run(struct weir_client *client, const struct submission *submissi
     return result < 0 ? result : weir_output_yaml(tree, err);
 }
 
+/* 0: it is taken; above: what to exit with, the answer is not waited for any more. *ret_signal is
+ * what came meanwhile, and is for the job. */
+static int submit_interruptibly(struct weir_client *client, struct submission *submission,
+                                int *ret_signal, struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_interruption interruption;
+    int result;
+
+    weir_interruption_init(&interruption, &client->http);
+    result = submit(client, submission, &interruption, arena, err);
+    weir_attach_signals_look(); /* one that came while the answer was read */
+    weir_interruption_look(&interruption);
+    client->http.interrupted = NULL;
+    if (interruption.number != 0 && (result == WEIR_E_UNAVAILABLE || result == WEIR_E_TIMEOUT))
+        return weir_interruption_tell(&interruption);
+    *ret_signal = interruption.number;
+    return result;
+}
+
+/* Whoever interrupts it before it has said which job it is wants none. */
+static int run_detached(const struct weir_args *args, struct weir_client *client,
+                        struct submission *submission, struct weir_arena *arena,
+                        struct weir_err *err)
+{
+    int number = 0;
+    int result = submit_interruptibly(client, submission, &number, arena, err);
+
+    if (result != 0)
+        return result;
+    if (number == 0) {
+        printf("%s\n", submission->id);
+        return WEIR_EXIT_FINE;
+    }
+    result = weir_cancel(client, submission->id, true, err);
+    if (result < 0) {
+        weir_error_wrap(err, "job %s goes on: it cannot be cancelled", submission->id);
+        weir_command_complain(err, NULL);
+        return WEIR_EXIT_UNKNOWN;
+    }
+    if (!weir_args_has(args, "quiet"))
+        fprintf(stderr, "weir: interrupted: job %s is cancelled\n", submission->id);
+    return WEIR_ATTACH_STATUS_CANCELLED;
+}
+
 static int run_attached(const struct weir_args *args, struct weir_client *client,
                         struct submission *submission, struct weir_arena *arena,
                         struct weir_err *err)
 {
     struct weir_attach_options attach = {.id = submission->id,
                                          .quiet = weir_args_has(args, "quiet")};
-    struct weir_interruption interruption;
-    int result;
+    int result = submit_interruptibly(client, submission, &attach.signal, arena, err);
 
-    weir_interruption_init(&interruption, &client->http);
-    result = submit(client, submission, &interruption, arena, err);
-    if (interruption.number != 0 && (result == WEIR_E_UNAVAILABLE || result == WEIR_E_TIMEOUT))
-        return weir_interruption_tell(&interruption);
-    if (result < 0)
+    if (result != 0)
         return result;
     weir_http_client_close(&client->http);
-    attach.signal = interruption.number;
     attach.tells = !attach.quiet && isatty(STDERR_FILENO) == 1;
     attach.label =
         weir_args_has(args, "label") || (submission->n_members > 1 && isatty(STDOUT_FILENO) == 1);
@@ -334,7 +373,6 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
                     struct submission *submission, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_interruption never = {0};
     int result = make_body(args, &submission->body, err);
 
     if (result == 0)
@@ -343,17 +381,13 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
         return result;
     if (weir_args_has(args, "dry-run"))
         return dry_run(client, submission, err);
-    if (!weir_args_has(args, "detach")) {
-        weir_attach_signals_begin();
+    weir_attach_signals_begin();
+    if (weir_args_has(args, "detach"))
+        result = run_detached(args, client, submission, &arena, err);
+    else
         result = run_attached(args, client, submission, &arena, err);
-        weir_attach_signals_end();
-        return result;
-    }
-    result = submit(client, submission, &never, &arena, err);
-    if (result < 0)
-        return result;
-    printf("%s\n", submission->id);
-    return WEIR_EXIT_FINE;
+    weir_attach_signals_end();
+    return result;
 }
 
 /* People gave an option, and know nothing of the field that it became. */
@@ -411,7 +445,9 @@ const struct weir_command weir_command_run = {
         "\n"
         "The status is the command's (128+n if signal n ended it; 126 or 127 if it could not be "
         "started), or 130 if it was cancelled. weir's own: 1 if the job was refused, 2 for wrong "
-        "use, 3 if it cannot be told what became of it. With --detach, 0 if it was taken.",
+        "use, 3 if it cannot be told what became of it. With --detach, 0 if it was taken; "
+        "interrupted "
+        "before it has printed the number, it cancels the job.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

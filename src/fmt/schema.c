@@ -3,32 +3,13 @@
 #include "base/buf.h"
 #include "fmt/schema_format.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
-struct checker {
-    struct weir_err *errs; /* NULL: only counted */
-    size_t n;
-    size_t max;
-};
+/* Each check is 0, or WEIR_E_INVALID with the first fault. */
 
-static void check(struct checker *c, const struct weir_tree *schema, const struct weir_tree *node);
+static int check(const struct weir_tree *schema, const struct weir_tree *node,
+                 struct weir_err *err);
 
-static bool is_full(const struct checker *c)
-{
-    return c->n >= c->max;
-}
-
-/* The slot for the next fault; NULL when nobody wants the words. Never called when full. */
-static struct weir_err *next_slot(struct checker *c)
-{
-    struct weir_err *slot = c->errs != NULL ? &c->errs[c->n] : NULL;
-
-    c->n++;
-    return slot;
-}
-
-/* Puts the node's path and place into an error that some parser made. */
 static const char *type_phrase(unsigned bit)
 {
     switch (bit) {
@@ -110,17 +91,15 @@ static void add_type_hint(const struct weir_tree *node, unsigned types, struct w
         weir_error_hint(err, "write a list, one item to a line with '- ' in front");
 }
 
-static bool check_type(struct checker *c, const struct weir_tree *schema,
-                       const struct weir_tree *node)
+static int check_type(const struct weir_tree *schema, const struct weir_tree *node,
+                      struct weir_err *err)
 {
     unsigned types = weir_schema_types(weir_tree_get(schema, "type"));
     char shown[WEIR_STR_SHOW_MAX];
-    struct weir_err *err;
     char wanted[96];
 
     if (has_type(node, types))
-        return true;
-    err = next_slot(c);
+        return 0;
     name_types(types, wanted, sizeof(wanted));
     if (node->kind == WEIR_TREE_NUMBER && (types & WEIR_SCHEMA_INTEGER) != 0)
         weir_tree_error(node, err, "'%s' is not a whole number in range",
@@ -129,7 +108,7 @@ static bool check_type(struct checker *c, const struct weir_tree *schema,
         weir_tree_error(node, err, "expected %s, got %s", wanted,
                         weir_tree_kind_name((enum weir_tree_kind)node->kind));
     add_type_hint(node, types, err);
-    return false;
+    return WEIR_E_INVALID;
 }
 
 static size_t collect(const struct weir_tree *list, bool keys,
@@ -145,51 +124,45 @@ static size_t collect(const struct weir_tree *list, bool keys,
     return n;
 }
 
-static bool check_enum(struct checker *c, const struct weir_tree *schema,
-                       const struct weir_tree *node)
+static int check_enum(const struct weir_tree *schema, const struct weir_tree *node,
+                      struct weir_err *err)
 {
     const struct weir_tree *values = weir_tree_get(schema, "enum");
     struct weir_buf list = WEIR_BUF_INIT(WEIR_ERR_TEXT_MAX);
     struct weir_str names[WEIR_SCHEMA_NAMES_MAX];
     char shown[WEIR_STR_SHOW_MAX];
-    struct weir_err *err;
     ptrdiff_t near;
     size_t n;
 
     if (values == NULL)
-        return true;
+        return 0;
     weir_tree_foreach (value, values)
         if (weir_tree_equal(value, node))
-            return true;
+            return 0;
     n = collect(values, false, names);
     for (size_t i = 0; i < n; i++)
         weir_buf_printf(&list, "%s%.*s", i > 0 ? ", " : "", WEIR_STR_ARG(names[i]));
-    err = next_slot(c);
     weir_tree_error(node, err, "'%s' is not %s%s", weir_str_show(node->text, shown),
                     n > 1 ? "one of " : "", weir_buf_cstr(&list));
     weir_buf_finish(&list);
     near = weir_str_nearest(node->text, names, n);
     if (near >= 0 && n > 1)
         weir_error_hint(err, "did you mean '%.*s'?", WEIR_STR_ARG(names[near]));
-    return false;
+    return WEIR_E_INVALID;
 }
 
-static bool check_format(struct checker *c, const struct weir_tree *schema,
-                         const struct weir_tree *node)
+static int check_format(const struct weir_tree *schema, const struct weir_tree *node,
+                        struct weir_err *err)
 {
     const struct weir_tree *format = weir_tree_get(schema, "x-weir-format");
-    struct weir_err err = WEIR_ERR_INIT;
-    struct weir_err *slot;
+    struct weir_err fault = WEIR_ERR_INIT;
 
     if (format == NULL ||
-        weir_schema_format_check(weir_schema_format(format->text), node->text, &err) >= 0)
-        return true;
-    err.code = WEIR_E_INVALID;
-    weir_tree_place(node, &err);
-    slot = next_slot(c);
-    if (slot != NULL)
-        *slot = err;
-    return false;
+        weir_schema_format_check(weir_schema_format(format->text), node->text, &fault) >= 0)
+        return 0;
+    fault.code = WEIR_E_INVALID;
+    weir_tree_place(node, &fault);
+    return weir_error_pass(err, &fault);
 }
 
 /* -1, 0, 1; whole numbers exactly, others as doubles. */
@@ -207,8 +180,8 @@ static int compare_numbers(const struct weir_tree *a, const struct weir_tree *b)
     return (p > q) - (p < q);
 }
 
-static bool check_range(struct checker *c, const struct weir_tree *schema,
-                        const struct weir_tree *node)
+static int check_range(const struct weir_tree *schema, const struct weir_tree *node,
+                       struct weir_err *err)
 {
     const struct weir_tree *min = weir_tree_get(schema, "minimum");
     const struct weir_tree *max = weir_tree_get(schema, "maximum");
@@ -216,16 +189,14 @@ static bool check_range(struct checker *c, const struct weir_tree *schema,
 
     weir_str_show(node->text, shown);
     if (min != NULL && compare_numbers(node, min) < 0) {
-        weir_tree_error(node, next_slot(c), "%s is below the minimum of %.*s", shown,
-                        WEIR_STR_ARG(min->text));
-        return false;
+        return weir_tree_error(node, err, "%s is below the minimum of %.*s", shown,
+                               WEIR_STR_ARG(min->text));
     }
     if (max != NULL && compare_numbers(node, max) > 0) {
-        weir_tree_error(node, next_slot(c), "%s is over the maximum of %.*s", shown,
-                        WEIR_STR_ARG(max->text));
-        return false;
+        return weir_tree_error(node, err, "%s is over the maximum of %.*s", shown,
+                               WEIR_STR_ARG(max->text));
     }
-    return true;
+    return 0;
 }
 
 static size_t count_characters(struct weir_str s)
@@ -238,8 +209,8 @@ static size_t count_characters(struct weir_str s)
 }
 
 /* A count against minX and maxX. */
-static bool check_count(struct checker *c, const struct weir_tree *schema,
-                        const struct weir_tree *node, size_t n, const char *what)
+static int check_count(const struct weir_tree *schema, const struct weir_tree *node, size_t n,
+                       const char *what, struct weir_err *err)
 {
     bool is_text = node->kind == WEIR_TREE_STRING;
     const struct weir_tree *min = weir_tree_get(schema, is_text ? "minLength" : "minItems");
@@ -247,23 +218,20 @@ static bool check_count(struct checker *c, const struct weir_tree *schema,
     uint64_t limit;
 
     if (min != NULL && weir_str_to_u64(min->text, &limit) && n < limit) {
-        weir_tree_error(node, next_slot(c), "%zu %s, fewer than the %.*s wanted", n, what,
-                        WEIR_STR_ARG(min->text));
-        return false;
+        return weir_tree_error(node, err, "%zu %s, fewer than the %.*s wanted", n, what,
+                               WEIR_STR_ARG(min->text));
     }
     if (max != NULL && weir_str_to_u64(max->text, &limit) && n > limit) {
-        weir_tree_error(node, next_slot(c), "%zu %s, more than the %.*s allowed", n, what,
-                        WEIR_STR_ARG(max->text));
-        return false;
+        return weir_tree_error(node, err, "%zu %s, more than the %.*s allowed", n, what,
+                               WEIR_STR_ARG(max->text));
     }
-    return true;
+    return 0;
 }
 
 /* `other` is the hint when no property has a name like this. */
-static void unknown_field(struct checker *c, const struct weir_tree *properties,
-                          const struct weir_tree *member, const char *other)
+static int unknown_field(const struct weir_tree *properties, const struct weir_tree *member,
+                         const char *other, struct weir_err *err)
 {
-    struct weir_err *err = next_slot(c);
     struct weir_str names[WEIR_SCHEMA_NAMES_MAX] = {{NULL, 0}};
     size_t n = collect(properties, true, names);
     ptrdiff_t near = weir_str_nearest(member->key, names, n);
@@ -275,63 +243,58 @@ static void unknown_field(struct checker *c, const struct weir_tree *properties,
         weir_error_hint(err, "did you mean '%.*s'?", WEIR_STR_ARG(names[near]));
     else
         weir_error_hint(err, "%s", other);
+    return WEIR_E_INVALID;
 }
 
 /* A member that is not among the properties. */
-static void check_additional(struct checker *c, const struct weir_tree *schema,
-                             const struct weir_tree *member)
+static int check_additional(const struct weir_tree *schema, const struct weir_tree *member,
+                            struct weir_err *err)
 {
     const struct weir_tree *additional = weir_tree_get(schema, "additionalProperties");
     const struct weir_tree *properties = weir_tree_get(schema, "properties");
     const struct weir_tree *format = weir_tree_get(schema, "x-weir-key-format");
-    struct weir_err err = WEIR_ERR_INIT;
-    struct weir_err *slot;
+    struct weir_err fault = WEIR_ERR_INIT;
 
-    if (additional == NULL || additional->kind != WEIR_TREE_OBJECT) {
-        unknown_field(c, properties, member, "");
-        return;
-    }
+    if (additional == NULL || additional->kind != WEIR_TREE_OBJECT)
+        return unknown_field(properties, member, "", err);
     if (format == NULL ||
-        weir_schema_format_check(weir_schema_format(format->text), member->key, &err) >= 0) {
-        check(c, additional, member);
-        return;
-    }
-    if (properties != NULL) {
-        unknown_field(c, properties, member, err.hint);
-        return;
-    }
-    weir_tree_place(member, &err);
-    weir_error_at(&err, member->key_line, member->key_column);
-    slot = next_slot(c);
-    if (slot != NULL)
-        *slot = err;
+        weir_schema_format_check(weir_schema_format(format->text), member->key, &fault) >= 0)
+        return check(additional, member, err);
+    if (properties != NULL)
+        return unknown_field(properties, member, fault.hint, err);
+    weir_tree_place(member, &fault);
+    weir_error_at(&fault, member->key_line, member->key_column);
+    return weir_error_pass(err, &fault);
 }
 
-static void check_required(struct checker *c, const struct weir_tree *schema,
-                           const struct weir_tree *node)
+static int missing_field(const struct weir_tree *node, struct weir_str name, struct weir_err *err)
+{
+    struct weir_buf path = WEIR_BUF_INIT(WEIR_ERR_FIELD_MAX);
+
+    weir_tree_error(node, err, "field '%.*s' is missing", WEIR_STR_ARG(name));
+    weir_tree_path_of(node, &path);
+    weir_error_field(err, "%s%s%.*s", weir_buf_cstr(&path), path.len > 0 ? "." : "",
+                     WEIR_STR_ARG(name));
+    weir_buf_finish(&path);
+    return WEIR_E_INVALID;
+}
+
+static int check_required(const struct weir_tree *schema, const struct weir_tree *node,
+                          struct weir_err *err)
 {
     const struct weir_tree *required = weir_tree_get(schema, "required");
 
     if (required == NULL)
-        return;
+        return 0;
     weir_tree_foreach (name, required) {
-        struct weir_buf path = WEIR_BUF_INIT(WEIR_ERR_FIELD_MAX);
-        struct weir_err *err;
         bool given = false;
 
         weir_tree_foreach (member, node)
             given = given || weir_str_eq(member->key, name->text);
-        if (given)
-            continue;
-        if (is_full(c))
-            return;
-        err = next_slot(c);
-        weir_tree_error(node, err, "field '%.*s' is missing", WEIR_STR_ARG(name->text));
-        weir_tree_path_of(node, &path);
-        weir_error_field(err, "%s%s%.*s", weir_buf_cstr(&path), path.len > 0 ? "." : "",
-                         WEIR_STR_ARG(name->text));
-        weir_buf_finish(&path);
+        if (!given)
+            return missing_field(node, name->text, err);
     }
+    return 0;
 }
 
 static const struct weir_tree *find_property(const struct weir_tree *properties,
@@ -345,71 +308,58 @@ static const struct weir_tree *find_property(const struct weir_tree *properties,
     return NULL;
 }
 
-static void check_object(struct checker *c, const struct weir_tree *schema,
-                         const struct weir_tree *node)
+static int check_object(const struct weir_tree *schema, const struct weir_tree *node,
+                        struct weir_err *err)
 {
     const struct weir_tree *properties = weir_tree_get(schema, "properties");
 
     weir_tree_foreach (member, node) {
         const struct weir_tree *property = find_property(properties, member->key);
+        int r =
+            property != NULL ? check(property, member, err) : check_additional(schema, member, err);
 
-        if (is_full(c))
-            return;
-        if (property != NULL)
-            check(c, property, member);
-        else
-            check_additional(c, schema, member);
+        if (r < 0)
+            return r;
     }
-    check_required(c, schema, node);
+    return check_required(schema, node, err);
 }
 
-static void check_array(struct checker *c, const struct weir_tree *schema,
-                        const struct weir_tree *node)
+static int check_array(const struct weir_tree *schema, const struct weir_tree *node,
+                       struct weir_err *err)
 {
     const struct weir_tree *items = weir_tree_get(schema, "items");
+    int r = check_count(schema, node, node->n_children, "items", err);
 
-    if (!check_count(c, schema, node, node->n_children, "items") || items == NULL)
-        return;
+    if (items == NULL)
+        return r;
     weir_tree_foreach (item, node) {
-        if (is_full(c))
-            return;
-        check(c, items, item);
+        if (r == 0)
+            r = check(items, item, err);
     }
+    return r;
 }
 
-static void check(struct checker *c, const struct weir_tree *schema, const struct weir_tree *node)
+static int check(const struct weir_tree *schema, const struct weir_tree *node, struct weir_err *err)
 {
-    if (is_full(c) || !check_type(c, schema, node) || !check_enum(c, schema, node))
-        return;
-    if (node->kind == WEIR_TREE_OBJECT) {
-        check_object(c, schema, node);
-        return;
-    }
-    if (node->kind == WEIR_TREE_ARRAY) {
-        check_array(c, schema, node);
-        return;
-    }
-    if (node->kind == WEIR_TREE_STRING &&
-        !check_count(c, schema, node, count_characters(node->text), "characters"))
-        return;
-    if (check_format(c, schema, node) && node->kind == WEIR_TREE_NUMBER)
-        check_range(c, schema, node);
+    int r = check_type(schema, node, err);
+
+    if (r == 0)
+        r = check_enum(schema, node, err);
+    if (r < 0)
+        return r;
+    if (node->kind == WEIR_TREE_OBJECT)
+        return check_object(schema, node, err);
+    if (node->kind == WEIR_TREE_ARRAY)
+        return check_array(schema, node, err);
+    if (node->kind == WEIR_TREE_STRING)
+        r = check_count(schema, node, count_characters(node->text), "characters", err);
+    if (r == 0)
+        r = check_format(schema, node, err);
+    return r == 0 && node->kind == WEIR_TREE_NUMBER ? check_range(schema, node, err) : r;
 }
 
 int weir_schema_check(const struct weir_tree *schema, const struct weir_tree *doc,
                       struct weir_err *err)
 {
-    struct checker c = {err, 0, 1};
-
-    check(&c, schema, doc);
-    return c.n > 0 ? (int)WEIR_E_INVALID : 0;
-}
-
-size_t weir_schema_check_all(const struct weir_tree *schema, const struct weir_tree *doc,
-                             struct weir_err *ret_errs, size_t max)
-{
-    struct checker c = {ret_errs, 0, max};
-
-    check(&c, schema, doc);
-    return c.n;
+    return check(schema, doc, err);
 }

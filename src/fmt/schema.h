@@ -22,8 +22,6 @@
 #include "base/err.h"
 #include "base/tree.h"
 
-#include <stddef.h>
-
 enum { WEIR_SCHEMA_NAMES_MAX = 128 }; /* properties of one object, values of one enum */
 
 /* Finds the first fault, in the order of the document; fields that are missing come after what is
@@ -31,9 +29,6 @@ enum { WEIR_SCHEMA_NAMES_MAX = 128 }; /* properties of one object, values of one
  * The schema must have passed weir_schema_check_schema(). */
 int weir_schema_check(const struct weir_tree *schema, const struct weir_tree *doc,
                       struct weir_err *err);
-/* Finds up to max faults. Returns how many it wrote to ret_errs: 0 when the document fits. */
-size_t weir_schema_check_all(const struct weir_tree *schema, const struct weir_tree *doc,
-                             struct weir_err *ret_errs, size_t max);
 /* Holds a schema to the rules above: unknown keywords, keywords that do not suit the type, defaults
  * that do not fit, properties without a description are errors. */
 int weir_schema_check_schema(const struct weir_tree *schema, struct weir_err *err);

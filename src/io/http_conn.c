@@ -38,7 +38,6 @@ static void take_head(struct weir_http_conn *conn)
     request->has_head = true;
     conn->n_requests++;
     conn->n_body = 0;
-    conn->n_since = 0;
     server->stats.n_requests++;
     weir_http1_parser_set_body_max(&conn->parser, server->config.body_max_bytes);
     weir_http_conn_touch(conn);
@@ -55,13 +54,9 @@ static void take_piece(struct weir_http_conn *conn)
     struct weir_err err = WEIR_ERR_INIT;
 
     conn->n_body += conn->parser.piece.len;
-    conn->n_since += conn->parser.piece.len;
     if (conn->discarding)
         return;
-    if (request->on_piece != NULL) {
-        request->on_piece(request, conn->parser.piece);
-        after_callback(conn);
-    } else if (weir_buf_str(&request->body, conn->parser.piece) < 0) {
+    if (weir_buf_str(&request->body, conn->parser.piece) < 0) {
         weir_error(&err, WEIR_E_NO_MEMORY, "no memory for the body");
         weir_http_reply_refuse(conn, 503, &err);
     }
@@ -125,7 +120,7 @@ static bool step(struct weir_http_conn *conn, struct weir_str *input)
     }
     if (conn->request == NULL && !conn->discarding)
         return begin_request(conn, input);
-    if (conn->request != NULL && (conn->request->whole || conn->request->paused))
+    if (conn->request != NULL && conn->request->whole)
         return false;
     switch (weir_http1_next(&conn->parser, input, &err)) {
     case WEIR_HTTP1_EVENT_MORE:
@@ -153,7 +148,7 @@ static void take_input_end(struct weir_http_conn *conn)
     struct weir_http_request *request = conn->request;
     struct weir_err err = WEIR_ERR_INIT;
 
-    if (request == NULL || request->whole || request->paused)
+    if (request == NULL || request->whole)
         return;
     if (weir_http1_end_of_input(&conn->parser, &err) == WEIR_HTTP1_EVENT_ERROR)
         weir_http_reply_refuse(conn, conn->parser.status, &err);
@@ -186,11 +181,7 @@ static void work(struct weir_http_conn *conn, struct weir_str fresh)
 
 static bool wants_input(const struct weir_http_conn *conn)
 {
-    const struct weir_http_request *request = conn->request;
-
     if (conn->eof)
-        return false;
-    if (request != NULL && !request->whole && request->paused)
         return false;
     return conn->lingering || conn->pending.len < WEIR_HTTP_AHEAD_BYTES;
 }
@@ -479,8 +470,8 @@ static uint64_t time_allowed(const struct weir_http_conn *conn)
         return config->header_timeout_ms;
     if (request == NULL && !conn->discarding)
         return config->idle_timeout_ms;
-    if (conn->discarding || (!request->whole && !request->paused))
-        return config->idle_timeout_ms + conn->n_since * 1000 / WEIR_HTTP_BODY_RATE;
+    if (conn->discarding || !request->whole)
+        return config->idle_timeout_ms + conn->n_body * 1000 / WEIR_HTTP_BODY_RATE;
     return UINT64_MAX;
 }
 

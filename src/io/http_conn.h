@@ -50,13 +50,11 @@ struct weir_http_request {
     struct weir_http_peer peer;
     void *user;
     void (*on_closed)(struct weir_http_request *request);
-    void (*on_piece)(struct weir_http_request *request, struct weir_str piece);
     void (*on_drain)(struct weir_http_request *request);
     enum weir_http_reply_state reply;
     bool has_head;       /* head is set */
     bool told;           /* the handler has the handle */
     bool whole;          /* the body is in */
-    bool paused;         /* by the handler */
     bool close_on_eof;   /* wanted by the handler */
     bool wants_drain;    /* on_drain is owed */
     bool chunked;        /* framing of the streamed answer */
@@ -80,8 +78,7 @@ struct weir_http_conn {
     struct weir_buf out;     /* to be sent from out_at on */
     size_t out_at;
     uint64_t since_ms; /* begin of what has a time: idle, head, body, unsent output, linger */
-    uint64_t n_since;  /* bytes of the body, since then */
-    uint64_t n_body;   /* bytes of the body in all */
+    uint64_t n_body;   /* bytes of the request's body so far */
     uint64_t n_lingered;
     uint32_t n_requests;
     bool entered;

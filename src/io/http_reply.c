@@ -102,34 +102,6 @@ void weir_http_request_close_on_eof(struct weir_http_request *request, bool clos
     weir_http_conn_kick(request->conn);
 }
 
-void weir_http_request_stream_body(struct weir_http_request *request,
-                                   void (*on_piece)(struct weir_http_request *request,
-                                                    struct weir_str piece))
-{
-    WEIR_ASSERT(on_piece != NULL && request->body.len == 0);
-    request->on_piece = on_piece;
-}
-
-void weir_http_request_pause(struct weir_http_request *request)
-{
-    request->paused = true;
-    if (request->conn != NULL)
-        weir_http_conn_kick(request->conn);
-}
-
-void weir_http_request_resume(struct weir_http_request *request)
-{
-    struct weir_http_conn *conn = request->conn;
-
-    request->paused = false;
-    if (conn == NULL)
-        return;
-    /* The pause was ours: the peer's time begins anew. */
-    conn->since_ms = uv_now(conn->server->loop);
-    conn->n_since = 0;
-    weir_http_conn_kick(conn);
-}
-
 /* The handler is done with the handle. */
 static void end(struct weir_http_request *request)
 {
@@ -387,9 +359,4 @@ void weir_http_reply_end(struct weir_http_request *request)
     if (!is_gone(request) && request->chunked && !has_no_body(request))
         weir_http_conn_send(request->conn, &part, 1);
     end(request);
-}
-
-size_t weir_http_reply_pending(const struct weir_http_request *request)
-{
-    return request->conn != NULL ? weir_http_conn_unsent(request->conn) : 0;
 }

@@ -13,7 +13,7 @@
  * writes), so a handler may free its own state next to any call.
  *
  * Each request has an arena; its head, body and whatever the handler puts there live until the
- * request ends. The body is collected up to a cap, or streamed piece by piece.
+ * request ends. The body is collected up to a cap.
  *
  * Requests on one connection are handled one after the other; what a peer sends ahead waits,
  * bounded. Faulty input is answered (400, 408, 413, 414, 417, 431, 501, 503, 505) and the
@@ -51,8 +51,8 @@ struct weir_http_server_config {
 
 struct weir_http_handler {
     void *ctx;
-    /* The head is in. Here the body's cap may be set, or the body be streamed, or the request be
-     * refused by answering it. May be NULL. */
+    /* The head is in. Here the body's cap may be set, or the request be refused by answering it.
+     * May be NULL. */
     void (*on_head)(void *ctx, struct weir_http_request *request);
     /* The body is in. Not called for a request that on_head answered. */
     void (*on_request)(void *ctx, struct weir_http_request *request);
@@ -101,7 +101,7 @@ void weir_http_server_stats(const struct weir_http_server *server,
 
 /* The request. */
 const struct weir_http1_head *weir_http_request_head(const struct weir_http_request *request);
-struct weir_str weir_http_request_body(const struct weir_http_request *request); /* if collected */
+struct weir_str weir_http_request_body(const struct weir_http_request *request);
 struct weir_arena *weir_http_request_arena(struct weir_http_request *request);
 const struct weir_http_peer *weir_http_request_peer(struct weir_http_request *request);
 void weir_http_request_set_user(struct weir_http_request *request, void *user);
@@ -115,14 +115,6 @@ void weir_http_request_on_closed(struct weir_http_request *request,
  * away), so it gets one. With true, the end of its input counts as going away: for answers that
  * cost while nobody reads them. A unix peer that is gone is noticed in either case. */
 void weir_http_request_close_on_eof(struct weir_http_request *request, bool close);
-/* From on_head: pieces are handed over as they come and not collected; on_request follows the last.
- * A piece is valid during the call. */
-void weir_http_request_stream_body(struct weir_http_request *request,
-                                   void (*on_piece)(struct weir_http_request *request,
-                                                    struct weir_str piece));
-/* No more pieces until resumed: the peer is held back. */
-void weir_http_request_pause(struct weir_http_request *request);
-void weir_http_request_resume(struct weir_http_request *request);
 /* Ends the request by closing the connection, without an (or the rest of the) answer. */
 void weir_http_request_abort(struct weir_http_request *request);
 
@@ -148,7 +140,5 @@ int weir_http_reply_start(struct weir_http_request *request, int status, const c
  * write_high_bytes and one write. */
 int weir_http_reply_write(struct weir_http_request *request, struct weir_str data);
 void weir_http_reply_end(struct weir_http_request *request);
-/* Bytes of the answer that the peer has not taken yet. */
-size_t weir_http_reply_pending(const struct weir_http_request *request);
 
 #endif

@@ -286,10 +286,10 @@ struct weir_workload {
     uint32_t held;              /* 1: not to be started (by its owner, by a hard budget) */
     uint32_t cancelled;         /* 1: asked to end */
     uint32_t checkpoint_signal; /* before it is evicted; 0: none */
-    uint32_t reserved;
-    uint32_t n_failures;  /* attempts of the gang that failed by their own fault */
-    uint32_t retries_max; /* failures that are answered with another attempt */
-    uint32_t retry_on;    /* span of exit statuses that are worth a retry; WEIR_NONE: all but 0 */
+    uint32_t stop_grace_ms;     /* between SIGTERM and SIGKILL; 0: as the policy says */
+    uint32_t n_failures;        /* attempts of the gang that failed by their own fault */
+    uint32_t retries_max;       /* failures that are answered with another attempt */
+    uint32_t retry_on;  /* span of exit statuses that are worth a retry; WEIR_NONE: all but 0 */
     int64_t backoff_ms; /* before the first retry; doubles with each, up to policy.backoff_max_ms */
     int64_t submitted_wall_ms;
     int64_t not_before_wall_ms;  /* a begin time or a back-off; 0: none */

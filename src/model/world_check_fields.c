@@ -248,7 +248,6 @@ static const struct field workload_fields[] = {
     FIELD(weir_workload, retry_on, RULE_SPAN, SPAN_STATUSES),
     FIELD(weir_workload, backoff_ms, RULE_MS, 0),
     FIELD(weir_workload, checkpoint_signal, RULE_BELOW, 65),
-    FIELD_RESERVED(weir_workload, reserved),
     FIELD(weir_workload, submitted_wall_ms, RULE_MS, 0),
     FIELD(weir_workload, not_before_wall_ms, RULE_MS, 0),
     FIELD(weir_workload, deadline_wall_ms, RULE_MS, 0),

@@ -98,12 +98,9 @@ struct weir_task *weir_edit_task(struct weir_edit *edit, uint32_t index);
  * circle or the parent has workloads, WEIR_E_TOO_LARGE as in weir_edit_add_workload(). */
 int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent);
 
-/* Removal. A node with devices, a device with holds or instances, a queue with children or
- * workloads: WEIR_E_INVALID. Removing a workload removes its roles, tasks and holds. Ended tasks
- * and intents that named a removed node or device, and tasks that make room for a removed workload,
- * name WEIR_NONE then. */
-int weir_edit_remove_node(struct weir_edit *edit, uint32_t index);
-int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
+/* Removal. A queue with children or workloads: WEIR_E_INVALID. Removing a workload removes its
+ * roles, tasks and holds; tasks that make room for it name WEIR_NONE then. Nodes and devices stay:
+ * they are marked gone and lost. */
 int weir_edit_remove_queue(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_workload(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_plain(struct weir_edit *edit, enum weir_table_id table,

@@ -141,9 +141,10 @@ struct weir_store {
     int (*put_task)(void *ctx, const struct weir_task_record *task, struct weir_err *err);
     int (*put_cordon)(void *ctx, const struct weir_cordon_record *cordon, struct weir_err *err);
     int (*append_event)(void *ctx, const struct weir_event_record *event, struct weir_err *err);
-    /* Deletes ended workloads (with tasks and requests) that ended before `wall_ms`, and events up
-     * to `event_seq`, at most `limit` of each. What each of their tasks was goes to the callback
-     * before. */
+    /* Deletes ended workloads (with tasks and requests) that ended before `wall_ms`, at most
+     * `limit` tasks and workloads together, and at most as many events up to `event_seq`. What each
+     * task was goes to the callback before; one that returns > 0 lets this one be the last for now.
+     * A workload with more tasks than that stays, with the rest of them. 1: there is more. */
     int (*prune)(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
                  int (*each)(void *arg, const struct weir_task_record *task), void *arg,
                  struct weir_err *err);
@@ -159,8 +160,10 @@ struct weir_store {
     int (*each_task)(void *ctx, uint64_t number,
                      int (*each)(void *arg, const struct weir_task_record *task), void *arg,
                      struct weir_err *err);
-    int (*each_cordon)(void *ctx, int (*each)(void *arg, const struct weir_cordon_record *cordon),
-                       void *arg, struct weir_err *err);
+    /* The cordon of one subject; where there is none the callback is not called. */
+    int (*find_cordon)(void *ctx, uint32_t subject_kind, struct weir_str name,
+                       int (*each)(void *arg, const struct weir_cordon_record *cordon), void *arg,
+                       struct weir_err *err);
     /* With seq above `after`, in order, at most `limit`. */
     int (*each_event)(void *ctx, int64_t after, uint32_t limit,
                       int (*each)(void *arg, const struct weir_event_record *event), void *arg,

@@ -550,7 +550,7 @@ class Signals(Case):
         self.assertEqual(process.wait(timeout=20), 130)
         self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: weir cannot be reached\n")
 
-    def submitting(self, submit):
+    def submitting(self, submit, *options):
         """A client whose submission submit() answers; the job waits, and ends when it is cancelled."""
         cancelled = threading.Event()
 
@@ -567,8 +567,7 @@ class Signals(Case):
 
         self.start({SUBMIT: submit, ATTACH: job, CANCEL: cancel,
                     SIGNAL: lambda r, a: a.error(503, "unavailable", "workload 7 has not begun")})
-        process = self.popen("run", "x", start_new_session=True)
-        return process
+        return self.popen("run", *options, "x", start_new_session=True)
 
     def test_interrupted_before_the_answer(self):
         """What was taken is cancelled, as if the signal had come a moment later."""
@@ -631,11 +630,47 @@ class Signals(Case):
     def test_interrupted_before_it_was_sent(self):
         self.start({})
         self.server.stop()
-        process = self.popen("run", "x", start_new_session=True)
-        eventually(lambda: catches(process, signal.SIGTERM))
+        for options in [], ["--detach"]:
+            process = self.popen("run", *options, "x", start_new_session=True)
+            eventually(lambda: catches(process, signal.SIGTERM))
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.wait(timeout=20), 143)
+            self.assertEqual(process.stderr.read(), b"weir: interrupted: the job was not submitted\n")
+
+    def test_detached_and_interrupted_before_the_answer(self):
+        """Nobody was told which job it is: it is not left behind."""
+        for number in [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]:
+            with self.subTest(number=number):
+                asked, go = threading.Event(), threading.Event()
+                process = self.submitting(lambda r, a: (asked.set(), go.wait(30), a.send(201, workload("queued"))), "--detach")
+                self.assertTrue(asked.wait(20))
+                process.send_signal(number)
+                go.set()
+                self.assertEqual(process.wait(timeout=20), 130)
+                self.assertEqual((process.stdout.read(), process.stderr.read()), (b"", b"weir: interrupted: job 7 is cancelled\n"))
+                self.assertEqual((self.server.count(*CANCEL), self.server.count(*ATTACH)), (1, 0))
+                self.server.stop()
+
+    def test_detached_and_interrupted_and_not_cancelled(self):
+        asked, go = threading.Event(), threading.Event()
+        self.start({SUBMIT: lambda r, a: (asked.set(), go.wait(30), a.send(201, workload("queued"))),
+                    CANCEL: lambda r, a: a.error(503, "unavailable", "weir is stopping")})
+        process = self.popen("run", "-dq", "x", start_new_session=True)
+        self.assertTrue(asked.wait(20))
+        process.send_signal(signal.SIGINT)
+        go.set()
+        self.assertEqual((process.wait(timeout=20), process.stdout.read()), (3, b""))
+        self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: it cannot be cancelled: weir is stopping\n")
+
+    def test_detached_and_interrupted_and_no_answer_comes(self):
+        asked, go = threading.Event(), threading.Event()
+        process = self.submitting(lambda r, a: (asked.set(), go.wait(30)), "--detach")
+        self.addCleanup(go.set)
+        self.assertTrue(asked.wait(20))
+        process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(timeout=20), 143)
-        self.assertEqual(process.stderr.read(), b"weir: interrupted: the job was not submitted\n")
+        self.assertEqual(process.wait(timeout=20), 130)
+        self.assertEqual(process.stderr.read(), b"weir: interrupted again: the job may have been taken (see weir ps)\n")
 
     def test_on_a_terminal_it_says_why_it_waits(self):
         at_ms = 1000 * int(time.mktime(time.struct_time((*time.localtime()[:3], 14, 20, 0, 0, 0, -1))))

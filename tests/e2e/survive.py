@@ -428,18 +428,25 @@ def test_damaged_slots(t):
     os.rename(slots, slots + '.damaged')
     server.start()
     assert server.wait_ended(number)['state'] == 'lost'
-    os.unlink(gate)
-    number = server.submit('--gpus', '4', '--', 'sh', '-c', script)
-    server.wait_state(number, 'running')
-    server.kill()
-    os.unlink(slots)
-    server.start()
-    assert server.wait_ended(number)['state'] == 'lost'
-    assert not processes_of(server.data), 'it runs on, and its GPUs are free'
-    open(gate, 'w', encoding='utf-8').close()
-    assert server.wait_ended(server.submit('--gpus', '4', '--', 'true'))['state'] == 'succeeded'
+    for n_kept in (None, 0, 512):  # gone, empty, restored from a copy that was cut short
+        if os.path.exists(gate):
+            os.unlink(gate)
+        number = server.submit('--gpus', '4', '--', 'sh', '-c', script)
+        server.wait_state(number, 'running')
+        server.kill()
+        with open(slots, 'rb') as file:
+            whole = file.read()
+        os.unlink(slots)
+        if n_kept is not None:
+            with open(slots, 'xb') as file:
+                file.write(whole[:n_kept])
+        server.start()
+        assert server.wait_ended(number)['state'] == 'lost'
+        assert not processes_of(server.data), 'it runs on, and its GPUs are free'
+        open(gate, 'w', encoding='utf-8').close()
+        assert server.wait_ended(server.submit('--gpus', '4', '--', 'true'))['state'] == 'succeeded'
     with open(marks, encoding='utf-8') as file:
-        assert file.read() == 'x\n' * 3, 'run twice'
+        assert file.read() == 'x\n' * 5, 'run twice'
 
 
 def test_damaged_files(t):

@@ -154,12 +154,11 @@ static void refuse(const struct weir_tree *node, const char *what)
 
 static const char *read_text(struct scenario *s, const struct weir_tree *node)
 {
-    struct weir_err err = WEIR_ERR_INIT;
-    struct weir_str text;
     const char *copy;
 
-    must_read(weir_tree_str(node, &text, &err), &err);
-    copy = weir_str_dup(text, &s->arena);
+    if (node->kind != WEIR_TREE_STRING)
+        refuse(node, "is not a string");
+    copy = weir_str_dup(node->text, &s->arena);
     assert_non_null(copy);
     return copy;
 }

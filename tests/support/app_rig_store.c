@@ -92,13 +92,13 @@ static int store_each_task(void *ctx, uint64_t number,
     return rig->real.each_task(rig->real.ctx, number, each, arg, err);
 }
 
-static int store_each_cordon(void *ctx,
+static int store_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str name,
                              int (*each)(void *arg, const struct weir_cordon_record *cordon),
                              void *arg, struct weir_err *err)
 {
     struct app_rig *rig = ctx;
 
-    return rig->real.each_cordon(rig->real.ctx, each, arg, err);
+    return rig->real.find_cordon(rig->real.ctx, subject_kind, name, each, arg, err);
 }
 
 static int store_get_workload(void *ctx, uint64_t number,
@@ -147,7 +147,7 @@ struct weir_store app_rig_wrap_store(struct app_rig *rig)
         .each_queue = store_each_queue,
         .each_workload = store_each_workload,
         .each_task = store_each_task,
-        .each_cordon = store_each_cordon,
+        .find_cordon = store_find_cordon,
         .get_workload = store_get_workload,
         .get_request = store_get_request,
         .last_event = store_last_event,

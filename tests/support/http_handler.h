@@ -21,8 +21,6 @@ static struct {
     unsigned n_requests;
     unsigned n_closed;
     unsigned n_drained;
-    unsigned n_pieces;
-    size_t n_piece_bytes;
     struct weir_http_peer peer;
 } seen;
 
@@ -45,14 +43,6 @@ static inline void on_drain(struct weir_http_request *request)
     seen.n_drained++;
 }
 
-static inline void on_piece(struct weir_http_request *request, struct weir_str piece)
-{
-    seen.n_pieces++;
-    seen.n_piece_bytes += piece.len;
-    if (weir_str_eq_c(weir_http_request_head(request)->path, "/pause"))
-        weir_http_request_pause(request);
-}
-
 static inline bool is_path(const struct weir_http_request *request, const char *path)
 {
     return weir_str_eq_c(weir_http_request_head(request)->path, path);
@@ -69,20 +59,6 @@ static inline void on_head(void *ctx, struct weir_http_request *request)
         weir_http_request_set_body_max(request, 4);
     if (is_path(request, "/large"))
         weir_http_request_set_body_max(request, 64 * 1024 * 1024);
-    if (is_path(request, "/pieces") || is_path(request, "/pause")) {
-        weir_http_request_set_body_max(request, 64 * 1024 * 1024);
-        weir_http_request_stream_body(request, on_piece);
-        weir_http_request_on_closed(request, on_closed);
-        seen.kept = request;
-    }
-    if (is_path(request, "/duplex")) {
-        weir_http_request_stream_body(request, on_piece);
-        weir_http_request_on_closed(request, on_closed);
-        weir_http_request_close_on_eof(request, true);
-        weir_http_reply_start(request, 200, "text/plain", on_drain);
-        weir_http_request_pause(request);
-        seen.kept = request;
-    }
     if (is_path(request, "/told"))
         weir_http_request_on_closed(request, on_closed);
     if (is_path(request, "/abort-head"))
@@ -106,8 +82,6 @@ static inline void on_request(void *ctx, struct weir_http_request *request)
     (void)ctx;
     seen.n_requests++;
     seen.peer = *weir_http_request_peer(request);
-    if (is_path(request, "/duplex"))
-        return; /* answered as its head came */
     if (is_path(request, "/later"))
         keep(request, true);
     else if (is_path(request, "/untold"))
@@ -132,9 +106,6 @@ static inline void on_request(void *ctx, struct weir_http_request *request)
         weir_http_reply_header(request, "X-A", WEIR_STR("1"), NULL);
         weir_http_reply_header(request, "X-B", WEIR_STR("2"), NULL);
         reply_text(request, 201, "made");
-    } else if (is_path(request, "/pieces")) {
-        seen.kept = NULL;
-        reply_text(request, 200, "taken");
     } else {
         reply_text(request, 200, "hello");
     }

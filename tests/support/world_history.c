@@ -5,6 +5,8 @@
 
 #include <stdio.h>
 
+enum { DEVICES_PER_NODE = 8 };
+
 static uint32_t below(struct history *h, uint32_t n)
 {
     return (uint32_t)weir_rng_below(&h->rng, n);
@@ -146,12 +148,6 @@ static int add_node(struct history *h, struct history_op *op)
     return weir_edit_add_node(h->edit, &op->key, &node, &op->index);
 }
 
-static int remove_node(struct history *h, struct history_op *op)
-{
-    op->index = history_any(h, WEIR_TABLE_NODES);
-    return op->index == WEIR_NONE ? WEIR_E_NOT_FOUND : weir_edit_remove_node(h->edit, op->index);
-}
-
 static int add_device(struct history *h, struct history_op *op)
 {
     struct weir_device device = {.parent = WEIR_NONE,
@@ -190,14 +186,7 @@ static int add_device(struct history *h, struct history_op *op)
         return r;
     op->key = new_key(h);
     op->other = device.node;
-    op->parent = device.parent;
     return weir_edit_add_device(h->edit, &op->key, &device, &op->index);
-}
-
-static int remove_device(struct history *h, struct history_op *op)
-{
-    op->index = history_any(h, WEIR_TABLE_DEVICES);
-    return op->index == WEIR_NONE ? WEIR_E_NOT_FOUND : weir_edit_remove_device(h->edit, op->index);
 }
 
 /* ---- queues and workloads ---- */
@@ -442,25 +431,32 @@ static int remove_plain(struct history *h, struct history_op *op)
     return weir_edit_remove_plain(h->edit, (enum weir_table_id)op->other, op->index);
 }
 
+/* Nodes and devices stay for good. */
+static bool is_full(const struct history *h, enum history_kind kind)
+{
+    const struct weir_world *world = weir_edit_view(h->edit);
+
+    return (kind == HISTORY_ADD_NODE && world->tables[WEIR_TABLE_NODES].n_live > h->max_nodes) ||
+           (kind == HISTORY_ADD_DEVICE &&
+            world->tables[WEIR_TABLE_DEVICES].n_live > DEVICES_PER_NODE * h->max_nodes);
+}
+
 static enum history_kind choose(struct history *h)
 {
     static const uint8_t weights[HISTORY_KIND_MAX] = {
-        [HISTORY_ADD_NODE] = 3,      [HISTORY_REMOVE_NODE] = 2,   [HISTORY_ADD_DEVICE] = 8,
-        [HISTORY_REMOVE_DEVICE] = 5, [HISTORY_ADD_QUEUE] = 3,     [HISTORY_MOVE_QUEUE] = 3,
-        [HISTORY_REMOVE_QUEUE] = 4,  [HISTORY_ADD_WORKLOAD] = 10, [HISTORY_REMOVE_WORKLOAD] = 5,
-        [HISTORY_START] = 40,        [HISTORY_STATE] = 20,        [HISTORY_CHANGE_FIELDS] = 10,
-        [HISTORY_ADD_PLAIN] = 3,     [HISTORY_REMOVE_PLAIN] = 2,
+        [HISTORY_ADD_NODE] = 3,        [HISTORY_ADD_DEVICE] = 8,   [HISTORY_ADD_QUEUE] = 3,
+        [HISTORY_MOVE_QUEUE] = 3,      [HISTORY_REMOVE_QUEUE] = 4, [HISTORY_ADD_WORKLOAD] = 10,
+        [HISTORY_REMOVE_WORKLOAD] = 5, [HISTORY_START] = 40,       [HISTORY_STATE] = 20,
+        [HISTORY_CHANGE_FIELDS] = 10,  [HISTORY_ADD_PLAIN] = 3,    [HISTORY_REMOVE_PLAIN] = 2,
     };
     const struct weir_world *world = view(h);
-    uint32_t at = below(h, 118);
+    uint32_t at = below(h, 111);
 
     if (world->tables[WEIR_TABLE_WORKLOADS].n_live > h->max_workloads && below(h, 4) == 0)
         return HISTORY_REMOVE_WORKLOAD;
-    if (world->tables[WEIR_TABLE_NODES].n_live > h->max_nodes && below(h, 4) == 0)
-        return below(h, 3) == 0 ? HISTORY_REMOVE_NODE : HISTORY_REMOVE_DEVICE;
     for (int kind = 0; kind < HISTORY_KIND_MAX; kind++) {
         if (at < weights[kind])
-            return (enum history_kind)kind;
+            return is_full(h, (enum history_kind)kind) ? HISTORY_STATE : (enum history_kind)kind;
         at -= weights[kind];
     }
     return HISTORY_STATE;
@@ -470,9 +466,7 @@ int history_step(struct history *h, struct history_op *ret_op)
 {
     static int (*const steps[HISTORY_KIND_MAX])(struct history *, struct history_op *) = {
         [HISTORY_ADD_NODE] = add_node,
-        [HISTORY_REMOVE_NODE] = remove_node,
         [HISTORY_ADD_DEVICE] = add_device,
-        [HISTORY_REMOVE_DEVICE] = remove_device,
         [HISTORY_ADD_QUEUE] = add_queue,
         [HISTORY_MOVE_QUEUE] = move_queue,
         [HISTORY_REMOVE_QUEUE] = remove_queue,

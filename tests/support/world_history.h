@@ -12,9 +12,7 @@ enum { HISTORY_SHAPES = 5, HISTORY_ROLES_MAX = 3, HISTORY_GRANTS_MAX = 4 };
 
 enum history_kind {
     HISTORY_ADD_NODE,
-    HISTORY_REMOVE_NODE,
     HISTORY_ADD_DEVICE,
-    HISTORY_REMOVE_DEVICE,
     HISTORY_ADD_QUEUE,
     HISTORY_MOVE_QUEUE,
     HISTORY_REMOVE_QUEUE,
@@ -33,8 +31,7 @@ struct history_op {
     int result;
     struct weir_key key; /* of what was added */
     uint32_t index;      /* of what was added, removed, moved, started or changed */
-    uint32_t other;  /* node of a device, parent or queue, node of a start, table of a plain row */
-    uint32_t parent; /* of a device */
+    uint32_t other; /* node of a device, parent or queue, node of a start, table of a plain row */
     enum weir_task_state state;
     uint32_t n_roles;
     struct weir_role roles[HISTORY_ROLES_MAX];
@@ -47,7 +44,7 @@ struct history {
     struct weir_rng rng;
     uint64_t next_number;
     int64_t now_ms;
-    uint32_t max_nodes; /* about: what is above is rather taken away */
+    uint32_t max_nodes; /* about: no more are added above */
     uint32_t max_workloads;
     uint32_t gpu_class;
     uint32_t mig_profile;

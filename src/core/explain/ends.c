@@ -160,8 +160,7 @@ static void add(const struct weir_explainer *x, uint32_t place, bool is_leaving,
     ends->items[ends->n++] =
         (struct weir_awaited){.workload = end->workload,
                               .end_p50_wall_ms =
-                                  is_leaving ? x->tick->now.wall_ms + x->tick->policy->stop_grace_ms
-                                             : end->last_end_wall_ms};
+                                  is_leaving ? end->last_leave_wall_ms : end->last_end_wall_ms};
 }
 
 static bool is_among(const struct weir_ends *ends, uint32_t workload)

@@ -16,13 +16,26 @@ static int add_verdict(struct weir_explainer *x, const struct weir_candidate *c,
 
 /* ---- what was not considered ---- */
 
+/* When the last of its own tasks that are leaving is gone. */
+static int64_t own_leave(const struct weir_explainer *x, uint32_t workload)
+{
+    const struct weir_overlay_job *job = &x->overlay->jobs[workload];
+    int64_t last = x->tick->now.wall_ms;
+
+    for (uint32_t i = job->first_running; i < job->first_running + job->n_running; i++) {
+        const struct weir_running *r = &x->overlay->running[i];
+        int64_t leave = r->state == WEIR_RUNNING_LEAVING ? weir_holders_leave(x, r) : last;
+
+        last = leave > last ? leave : last;
+    }
+    return last;
+}
+
 static int unblock_idle(struct weir_explainer *x, const struct weir_candidate *c,
                         struct weir_verdict *verdict)
 {
-    const struct weir_tick *tick = x->tick;
     /* Its own tasks that are still stopping. */
-    const struct weir_ends own = {
-        .items = {{c->workload, 0, tick->now.wall_ms + tick->policy->stop_grace_ms}}, .n = 1};
+    const struct weir_ends own = {.items = {{c->workload, 0, own_leave(x, c->workload)}}, .n = 1};
 
     if (c->code == WEIR_REASON_HELD) {
         verdict->unblock = WEIR_UNBLOCK_RELEASE;

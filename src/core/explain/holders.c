@@ -2,6 +2,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "base/units.h"
+#include "core/heal/fate.h"
 #include "core/sim/runtime.h"
 
 int weir_explainer_init(struct weir_explainer *x, struct weir_line *line)
@@ -70,7 +72,8 @@ static int64_t amount_of_step(const struct weir_explainer *x, const struct weir_
     return amount;
 }
 
-static int add(struct weir_explainer *x, uint32_t workload, int64_t amount, int64_t end_wall_ms)
+static int add(struct weir_explainer *x, uint32_t workload, int64_t amount, int64_t end_wall_ms,
+               bool is_leaving)
 {
     struct weir_holding *holding;
 
@@ -78,15 +81,25 @@ static int add(struct weir_explainer *x, uint32_t workload, int64_t amount, int6
         if (weir_arena_grow(x->tick->arena, &x->holdings, &x->cap_holdings, x->n_holdings + 1,
                             sizeof(x->holdings[0])) < 0)
             return WEIR_E_NO_MEMORY;
-        x->holdings[x->n_holdings++] =
-            (struct weir_holding){.workload = workload, .last_end_wall_ms = 0};
+        x->holdings[x->n_holdings++] = (struct weir_holding){.workload = workload};
         x->holding_of[workload] = x->n_holdings;
     }
     holding = &x->holdings[x->holding_of[workload] - 1];
     holding->amount += amount;
     if (end_wall_ms > holding->last_end_wall_ms)
         holding->last_end_wall_ms = end_wall_ms;
+    if (is_leaving && end_wall_ms > holding->last_leave_wall_ms)
+        holding->last_leave_wall_ms = end_wall_ms;
     return 0;
+}
+
+int64_t weir_holders_leave(const struct weir_explainer *x, const struct weir_running *r)
+{
+    uint32_t cause = r->row->state == WEIR_TASK_STOPPING ? r->row->stop_cause
+                     : r->job->cancelled                 ? WEIR_CAUSE_CANCELLED
+                                                         : WEIR_CAUSE_PREEMPTED;
+
+    return weir_units_add(x->tick->now.wall_ms, weir_fate_leave_ms(x->tick->policy, r->job, cause));
 }
 
 static int64_t end_of_running(const struct weir_explainer *x, const struct weir_running *r)
@@ -95,7 +108,7 @@ static int64_t end_of_running(const struct weir_explainer *x, const struct weir_
     int64_t ran = tick->now.mono_ms - r->row->started_mono_ms;
 
     if (r->state == WEIR_RUNNING_LEAVING)
-        return tick->now.wall_ms + tick->policy->stop_grace_ms;
+        return weir_holders_leave(x, r);
     return tick->now.wall_ms +
            weir_runtime_left(tick->policy, &r->job->runtime, ran, WEIR_QUANTILE_P50);
 }
@@ -114,7 +127,8 @@ static int find_running(struct weir_explainer *x, const struct weir_holder_query
             (query->queue != WEIR_NONE && !is_under(x->tick->world, r->job->queue, query->queue)))
             continue;
         amount = amount_of_running(x, query, r);
-        if (amount > 0 && add(x, r->workload, amount, end_of_running(x, r)) < 0)
+        if (amount > 0 &&
+            add(x, r->workload, amount, end_of_running(x, r), r->state == WEIR_RUNNING_LEAVING) < 0)
             return WEIR_E_NO_MEMORY;
     }
     return 0;
@@ -137,7 +151,8 @@ static int find_new(struct weir_explainer *x, const struct weir_holder_query *qu
         amount = amount_of_step(x, query, step);
         if (amount > 0 && add(x, step->taker.workload, amount,
                               tick->now.wall_ms + weir_runtime_left(tick->policy, &job->runtime, 0,
-                                                                    WEIR_QUANTILE_P50)) < 0)
+                                                                    WEIR_QUANTILE_P50),
+                              false) < 0)
             return WEIR_E_NO_MEMORY;
     }
     return 0;

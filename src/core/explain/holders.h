@@ -12,7 +12,8 @@ struct weir_holding {
     uint32_t workload;
     uint32_t reserved;
     int64_t amount;
-    int64_t last_end_wall_ms; /* of its tasks that hold */
+    int64_t last_end_wall_ms;   /* of its tasks that hold */
+    int64_t last_leave_wall_ms; /* of those of them that are leaving; 0: none is */
 };
 
 struct weir_explainer {
@@ -42,6 +43,8 @@ struct weir_holder_query {
 };
 
 int weir_explainer_init(struct weir_explainer *x, struct weir_line *line);
+/* When one that is leaving is gone at the latest. */
+int64_t weir_holders_leave(const struct weir_explainer *x, const struct weir_running *r);
 /* Lists them in x->holdings: what runs, what was started, what room is promised to. */
 int weir_holders_find(struct weir_explainer *x, const struct weir_holder_query *query);
 /* The largest of them into the draft, for this reason. */

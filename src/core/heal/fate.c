@@ -135,3 +135,18 @@ bool weir_fate_overrules(const struct weir_running *running, uint32_t cause)
     return running->row->state == WEIR_TASK_STOPPING && leaves_for_room(running->row->stop_cause) &&
            cause != WEIR_CAUSE_NONE && !leaves_for_room(cause);
 }
+
+int64_t weir_fate_stop_grace(const struct weir_policy *policy, const struct weir_workload *job)
+{
+    return job->stop_grace_ms > 0 ? job->stop_grace_ms : policy->stop_grace_ms;
+}
+
+int64_t weir_fate_leave_ms(const struct weir_policy *policy, const struct weir_workload *job,
+                           uint32_t cause)
+{
+    int64_t grace = weir_fate_stop_grace(policy, job);
+
+    if (job->checkpoint_signal == 0 || !leaves_for_room(cause))
+        return grace;
+    return weir_units_add(job->checkpoint_grace_ms, grace);
+}

@@ -48,4 +48,11 @@ uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running 
  * not. One that is already being stopped for good keeps its first cause. */
 bool weir_fate_overrules(const struct weir_running *running, uint32_t cause);
 
+/* Between SIGTERM and SIGKILL. */
+int64_t weir_fate_stop_grace(const struct weir_policy *policy, const struct weir_workload *job);
+/* How long it may take until it is gone, once it is asked to leave for this cause: who leaves room
+ * may write its checkpoint first. */
+int64_t weir_fate_leave_ms(const struct weir_policy *policy, const struct weir_workload *job,
+                           uint32_t cause);
+
 #endif

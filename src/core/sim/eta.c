@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/units.h"
 #include "core/apply.h"
+#include "core/heal/fate.h"
 #include "core/sim/runtime.h"
 #include "core/tick.h"
 
@@ -93,7 +94,7 @@ static int expect_end(struct run *run, uint32_t task)
     const struct weir_workload *job = weir_world_workload(view, row->workload);
     bool is_stop = row->state == WEIR_TASK_STOPPING;
     int64_t ran = run->now.mono_ms - row->started_mono_ms;
-    int64_t left = is_stop ? weir_units_add(run->policy->stop_grace_ms, job->checkpoint_grace_ms)
+    int64_t left = is_stop ? weir_fate_leave_ms(run->policy, job, row->stop_cause)
                            : weir_runtime_left(run->policy, &job->runtime, ran, run->quantile);
 
     return push(run, (struct event){.wall_ms = weir_units_add(run->now.wall_ms, left),

@@ -248,18 +248,15 @@ static int tell_lost(const struct weir_local *local, const struct weir_attempt_s
 }
 
 /* A slot that was made anew says nothing of an attempt that an earlier server launched: that may
- * still run. */
+ * still run, or have ended, and must not begin again. */
 static int tell_forbidden(const struct weir_local *local, const struct weir_attempt_status *status,
                           struct weir_cluster_facts *facts, struct weir_err *err)
 {
-    int r = 0;
-
+    if (status->id.slot >= local->slots.n_found && status->id.serial <= local->serial_floor)
+        return tell_lost(local, status, facts, err);
     facts->phase = WEIR_SEEN_ENDED;
-    if (local->slots.is_new && status->id.serial <= local->serial_floor)
-        r = tell_lost(local, status, facts, err);
-    if (r == 0 && facts->phase == WEIR_SEEN_ENDED)
-        facts->end = WEIR_END_NOT_STARTED;
-    return r;
+    facts->end = WEIR_END_NOT_STARTED;
+    return 0;
 }
 
 static int tell(const struct weir_local *local, const struct weir_attempt_view *view,

@@ -119,7 +119,7 @@ int weir_slots_open(const char *data_dir, uint32_t n_min, struct weir_slots *ret
     }
     /* A part of a slot at the end is what a growth left that was cut off: it is written again. */
     slots.n = (uint32_t)(st.st_size / WEIR_ATTEMPT_SLOT_BYTES);
-    slots.is_new = st.st_size == 0;
+    slots.n_found = slots.n;
     if (weir_slots_grow(&slots, n_min, err) < 0) {
         weir_slots_close(&slots);
         return weir_error_wrap(err, "data directory '%s'", data_dir);
@@ -276,7 +276,7 @@ int weir_slots_view(const struct weir_slots *slots, const struct weir_attempt_id
 static int forbid_locked(int fd, const struct weir_attempt_id *id,
                          struct weir_attempt_status *ret_status, struct weir_err *err)
 {
-    struct weir_slots slots = {fd, WEIR_SLOTS_MAX, false};
+    struct weir_slots slots = {fd, WEIR_SLOTS_MAX, 0};
     struct weir_attempt_status status;
     int code = read_status(&slots, id, &status, err);
     int errnum;

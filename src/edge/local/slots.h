@@ -30,12 +30,14 @@ enum { WEIR_SLOTS_MAX = 1 << 20 };
 struct weir_slots {
     int fd;
     uint32_t n;
-    bool is_new; /* there was no such file: what any earlier attempt wrote down is gone */
+    /* Whole slots that the file had when it was opened. What an earlier attempt wrote into a later
+     * one is gone: with the file, or with its end. */
+    uint32_t n_found;
 };
 
 #define WEIR_SLOTS_INIT                                                                            \
     {                                                                                              \
-        -1, 0, false                                                                               \
+        -1, 0, 0                                                                                   \
     }
 
 struct weir_attempt_view {

@@ -51,18 +51,19 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
         ", spec FROM workloads LEFT JOIN specs USING(number) WHERE number = ?1",
     [WEIR_SQLITE_EACH_TASK] =
         "SELECT " WEIR_SQLITE_TASK_COLUMNS " FROM tasks WHERE number = ?1 ORDER BY member",
-    [WEIR_SQLITE_EACH_CORDON] = "SELECT kind, name, phase, cause FROM cordons",
+    [WEIR_SQLITE_FIND_CORDON] =
+        "SELECT kind, name, phase, cause FROM cordons WHERE kind = ?1 AND name = ?2",
     [WEIR_SQLITE_EACH_EVENT] = "SELECT seq, " WEIR_SQLITE_EVENT_COLUMNS
                                " FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
     [WEIR_SQLITE_LAST_EVENT] = "SELECT coalesce(max(seq), 0) FROM events",
     [WEIR_SQLITE_OLD_WORKLOADS] =
         "SELECT number FROM workloads WHERE ended_ms > 0 AND ended_ms < ?1 ORDER BY "
-        "ended_ms LIMIT ?2",
+        "ended_ms",
     [WEIR_SQLITE_KEEP_NUMBER] =
         "UPDATE meta SET value = max(value, (SELECT coalesce(max(number), 0) + 1 FROM workloads)) "
         "WHERE name = 'next_number'",
     [WEIR_SQLITE_SKIP_NUMBERS] = "UPDATE meta SET value = ?1 + 1 WHERE name = 'next_number'",
-    [WEIR_SQLITE_DELETE_TASKS] = "DELETE FROM tasks WHERE number = ?1",
+    [WEIR_SQLITE_DELETE_TASKS] = "DELETE FROM tasks WHERE number = ?1 AND member <= ?2",
     [WEIR_SQLITE_DELETE_SPEC] = "DELETE FROM specs WHERE number = ?1",
     [WEIR_SQLITE_DELETE_WORKLOAD] = "DELETE FROM workloads WHERE number = ?1",
     [WEIR_SQLITE_DELETE_EVENTS] =
@@ -173,7 +174,7 @@ int weir_sqlite_run_simple(struct weir_sqlite *store, enum weir_sqlite_statement
 {
     sqlite3_stmt *s = weir_sqlite_statement(store, which, err);
 
-    return s == NULL ? WEIR_E_IO : weir_sqlite_run(store, s, err, what);
+    return s == NULL ? weir_error_code(err) : weir_sqlite_run(store, s, err, what);
 }
 
 /* ---- transactions ---- */
@@ -392,7 +393,7 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .each_queue = weir_sqlite_each_queue,
         .each_workload = weir_sqlite_each_workload,
         .each_task = weir_sqlite_each_task,
-        .each_cordon = weir_sqlite_each_cordon,
+        .find_cordon = weir_sqlite_find_cordon,
         .each_event = weir_sqlite_each_event,
         .get_workload = weir_sqlite_get_workload,
         .get_request = weir_sqlite_get_request,

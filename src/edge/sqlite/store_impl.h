@@ -30,7 +30,7 @@ enum weir_sqlite_statement_id {
     WEIR_SQLITE_EACH_QUEUE,
     WEIR_SQLITE_GET_WORKLOAD,
     WEIR_SQLITE_EACH_TASK,
-    WEIR_SQLITE_EACH_CORDON,
+    WEIR_SQLITE_FIND_CORDON,
     WEIR_SQLITE_EACH_EVENT,
     WEIR_SQLITE_LAST_EVENT,
     WEIR_SQLITE_OLD_WORKLOADS,
@@ -100,7 +100,7 @@ int weir_sqlite_get_workload(void *ctx, uint64_t number,
 int weir_sqlite_each_task(void *ctx, uint64_t number,
                           int (*each)(void *arg, const struct weir_task_record *task), void *arg,
                           struct weir_err *err);
-int weir_sqlite_each_cordon(void *ctx,
+int weir_sqlite_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str name,
                             int (*each)(void *arg, const struct weir_cordon_record *cordon),
                             void *arg, struct weir_err *err);
 int weir_sqlite_each_event(void *ctx, int64_t after, uint32_t limit,

@@ -55,7 +55,7 @@ int weir_sqlite_each_queue(void *ctx, int (*each)(void *arg, const struct weir_q
     int step;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     while ((step = sqlite3_step(s)) == SQLITE_ROW && verdict == 0) {
         struct weir_queue_record queue = {weir_sqlite_column_str(s, 0),
                                           weir_sqlite_column_str(s, 1), sqlite3_column_int64(s, 2)};
@@ -119,7 +119,7 @@ int weir_sqlite_get_workload(void *ctx, uint64_t number,
     int r;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, (int64_t)number);
     r = sqlite3_step(s);
     if (r == SQLITE_DONE) {
@@ -147,7 +147,7 @@ int weir_sqlite_each_task(void *ctx, uint64_t number,
     int step;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, (int64_t)number);
     while ((step = sqlite3_step(s)) == SQLITE_ROW && verdict == 0) {
         struct weir_task_record task = {
@@ -177,16 +177,18 @@ int weir_sqlite_each_task(void *ctx, uint64_t number,
     return end_walk(ctx, s, step, verdict, err);
 }
 
-int weir_sqlite_each_cordon(void *ctx,
+int weir_sqlite_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str name,
                             int (*each)(void *arg, const struct weir_cordon_record *cordon),
                             void *arg, struct weir_err *err)
 {
-    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_EACH_CORDON, err);
+    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_FIND_CORDON, err);
     int verdict = 0;
     int step;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
+    sqlite3_bind_int64(s, 1, subject_kind);
+    weir_sqlite_bind_str(s, 2, name);
     while ((step = sqlite3_step(s)) == SQLITE_ROW && verdict == 0) {
         struct weir_cordon_record cordon = {weir_sqlite_column_u32(s, 0),
                                             weir_sqlite_column_u32(s, 2),
@@ -207,7 +209,7 @@ int weir_sqlite_each_event(void *ctx, int64_t after, uint32_t limit,
     int step;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, after);
     sqlite3_bind_int64(s, 2, limit);
     while ((step = sqlite3_step(s)) == SQLITE_ROW && verdict == 0) {
@@ -239,7 +241,7 @@ int weir_sqlite_get_request(void *ctx, struct weir_str owner, struct weir_str ke
     int r;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     weir_sqlite_bind_str(s, 1, owner);
     weir_sqlite_bind_str(s, 2, key);
     r = sqlite3_step(s);
@@ -267,7 +269,7 @@ int weir_sqlite_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err)
     }
     s = weir_sqlite_statement(store, WEIR_SQLITE_LAST_EVENT, err);
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     if (sqlite3_step(s) != SQLITE_ROW) {
         int r = weir_sqlite_fail(store, err, "read the last event");
 

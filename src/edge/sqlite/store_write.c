@@ -8,7 +8,7 @@ int weir_sqlite_next_number(void *ctx, uint64_t *ret_number, struct weir_err *er
     int r;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     r = sqlite3_step(s);
     if (r != SQLITE_ROW)
         r = weir_sqlite_fail(store, err, "take a number");
@@ -38,7 +38,7 @@ int weir_sqlite_put_queue(void *ctx, const struct weir_queue_record *queue, stru
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_PUT_QUEUE, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     weir_sqlite_bind_str(s, 1, queue->name);
     weir_sqlite_bind_str(s, 2, queue->spec);
     sqlite3_bind_int64(s, 3, queue->created_wall_ms);
@@ -50,7 +50,7 @@ int weir_sqlite_delete_queue(void *ctx, struct weir_str name, struct weir_err *e
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_DELETE_QUEUE, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     weir_sqlite_bind_str(s, 1, name);
     return weir_sqlite_run(ctx, s, err, "delete a queue");
 }
@@ -92,7 +92,7 @@ int weir_sqlite_add_workload(void *ctx, const struct weir_workload_record *workl
     int r;
 
     if (s == NULL || spec == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     bind_workload(s, workload);
     weir_sqlite_bind_str(s, 25, workload->request);
     sqlite3_bind_blob(s, 26, workload->digest,
@@ -114,7 +114,7 @@ int weir_sqlite_update_workload(void *ctx, const struct weir_workload_record *wo
                               err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     bind_workload(s, workload);
     return weir_sqlite_run(ctx, s, err, "store a workload's state");
 }
@@ -124,7 +124,7 @@ int weir_sqlite_put_task(void *ctx, const struct weir_task_record *t, struct wei
     sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_PUT_TASK, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, (int64_t)t->number);
     sqlite3_bind_int64(s, 2, t->member);
     sqlite3_bind_int64(s, 3, t->state);
@@ -154,7 +154,7 @@ int weir_sqlite_put_cordon(void *ctx, const struct weir_cordon_record *cordon, s
         weir_sqlite_statement(ctx, gone ? WEIR_SQLITE_DELETE_CORDON : WEIR_SQLITE_PUT_CORDON, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, cordon->subject_kind);
     weir_sqlite_bind_str(s, 2, cordon->name);
     if (!gone) {
@@ -171,7 +171,7 @@ int weir_sqlite_append_event(void *ctx, const struct weir_event_record *e, struc
     int r;
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, e->wall_ms);
     sqlite3_bind_int64(s, 2, e->mono_ms);
     sqlite3_bind_blob(s, 3, e->boot_id, 16, SQLITE_STATIC);
@@ -188,54 +188,107 @@ int weir_sqlite_append_event(void *ctx, const struct weir_event_record *e, struc
 
 /* ---- pruning ---- */
 
+struct pruning {
+    struct weir_sqlite *store;
+    int (*each)(void *arg, const struct weir_task_record *task);
+    void *arg;
+    uint32_t n_left;      /* records that may still go */
+    uint32_t last_member; /* of the workload at hand, that was told */
+};
+
+static int tell_pruned(void *arg, const struct weir_task_record *task)
+{
+    struct pruning *pruning = arg;
+    int r;
+
+    if (pruning->n_left == 0)
+        return 1;
+    r = pruning->each(pruning->arg, task);
+    pruning->last_member = task->member;
+    pruning->n_left = r > 0 ? 0 : pruning->n_left - 1;
+    return r < 0 ? r : 0;
+}
+
 static int delete_by_number(struct weir_sqlite *store, enum weir_sqlite_statement_id which,
                             uint64_t number, struct weir_err *err)
 {
     sqlite3_stmt *s = weir_sqlite_statement(store, which, err);
 
     if (s == NULL)
-        return WEIR_E_IO;
+        return weir_error_code(err);
     sqlite3_bind_int64(s, 1, (int64_t)number);
     return weir_sqlite_run(store, s, err, "prune");
+}
+
+static int delete_told(struct pruning *pruning, uint64_t number, struct weir_err *err)
+{
+    sqlite3_stmt *s = weir_sqlite_statement(pruning->store, WEIR_SQLITE_DELETE_TASKS, err);
+
+    if (s == NULL)
+        return weir_error_code(err);
+    sqlite3_bind_int64(s, 1, (int64_t)number);
+    sqlite3_bind_int64(s, 2, pruning->last_member);
+    return weir_sqlite_run(pruning->store, s, err, "prune");
+}
+
+/* 1: not all of it could go. */
+static int prune_workload(struct pruning *pruning, uint64_t number, struct weir_err *err)
+{
+    struct weir_sqlite *store = pruning->store;
+    uint32_t n_before = pruning->n_left;
+    int r = weir_sqlite_each_task(store, number, tell_pruned, pruning, err);
+
+    if (r >= 0 && pruning->n_left < n_before && delete_told(pruning, number, err) < 0)
+        return weir_error_code(err);
+    if (r == 0 && pruning->n_left == 0)
+        return 1;
+    if (r != 0)
+        return r;
+    pruning->n_left--;
+    r = delete_by_number(store, WEIR_SQLITE_DELETE_SPEC, number, err);
+    return r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_WORKLOAD, number, err);
+}
+
+static int prune_workloads(struct pruning *pruning, int64_t wall_ms, struct weir_err *err)
+{
+    sqlite3_stmt *s = weir_sqlite_statement(pruning->store, WEIR_SQLITE_OLD_WORKLOADS, err);
+    int step = SQLITE_DONE;
+    int r = 0;
+
+    if (s == NULL)
+        return weir_error_code(err);
+    sqlite3_bind_int64(s, 1, wall_ms);
+    while (r == 0 && (step = sqlite3_step(s)) == SQLITE_ROW)
+        r = prune_workload(pruning, (uint64_t)sqlite3_column_int64(s, 0), err);
+    if (r == 0 && step != SQLITE_DONE)
+        r = weir_sqlite_fail(pruning->store, err, "prune");
+    sqlite3_reset(s);
+    return r;
 }
 
 int weir_sqlite_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
                       int (*each)(void *arg, const struct weir_task_record *task), void *arg,
                       struct weir_err *err)
 {
-    struct weir_sqlite *store = ctx;
-    sqlite3_stmt *s = weir_sqlite_statement(store, WEIR_SQLITE_OLD_WORKLOADS, err);
-    sqlite3_stmt *events = weir_sqlite_statement(store, WEIR_SQLITE_DELETE_EVENTS, err);
+    struct pruning pruning = {.store = ctx, .each = each, .arg = arg, .n_left = limit};
+    sqlite3_stmt *events = weir_sqlite_statement(ctx, WEIR_SQLITE_DELETE_EVENTS, err);
+    int is_more;
     int r;
 
-    if (s == NULL || events == NULL)
-        return WEIR_E_IO;
+    if (events == NULL)
+        return weir_error_code(err);
     /* The numbers of those that go are not given again. */
-    r = weir_sqlite_run_simple(store, WEIR_SQLITE_KEEP_NUMBER, err, "prune");
+    r = weir_sqlite_run_simple(ctx, WEIR_SQLITE_KEEP_NUMBER, err, "prune");
     if (r < 0)
         return r;
-    store->last_event = -1;
-    sqlite3_bind_int64(s, 1, wall_ms);
-    sqlite3_bind_int64(s, 2, limit);
-    while ((r = sqlite3_step(s)) == SQLITE_ROW) {
-        uint64_t number = (uint64_t)sqlite3_column_int64(s, 0);
-
-        r = weir_sqlite_each_task(store, number, each, arg, err);
-        r = r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_TASKS, number, err);
-        r = r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_SPEC, number, err);
-        r = r < 0 ? r : delete_by_number(store, WEIR_SQLITE_DELETE_WORKLOAD, number, err);
-        if (r < 0) {
-            sqlite3_reset(s);
-            return r;
-        }
-    }
-    if (r != SQLITE_DONE) {
-        r = weir_sqlite_fail(store, err, "prune");
-        sqlite3_reset(s);
-        return r;
-    }
-    sqlite3_reset(s);
+    pruning.store->last_event = -1;
+    is_more = prune_workloads(&pruning, wall_ms, err);
+    if (is_more < 0)
+        return is_more;
     sqlite3_bind_int64(events, 1, event_seq);
     sqlite3_bind_int64(events, 2, limit);
-    return weir_sqlite_run(store, events, err, "prune events");
+    r = weir_sqlite_run(ctx, events, err, "prune events");
+    if (r < 0)
+        return r;
+    return is_more > 0 || sqlite3_changes(pruning.store->db) >= (int)limit;
 }

@@ -35,6 +35,7 @@ struct plane {
     int launch_result;
     const char *env[ENV_MAX]; /* of the last launch */
     size_t n_env;
+    int64_t stop_grace_ms; /* of that */
     int list_result;
     uint32_t n_gpus;
     const char *class;         /* of all of them; */
@@ -67,6 +68,7 @@ static inline int launch(void *ctx, const struct weir_cluster_launch *what, stru
     if (plane->launch_result < 0)
         return weir_error(err, plane->launch_result, "told to fail");
     attempt_of(&what->ref)->is_launched = true;
+    plane->stop_grace_ms = what->stop_grace_ms;
     for (plane->n_env = 0; what->envp[plane->n_env] != NULL; plane->n_env++) {
         assert_in_range(plane->n_env, 0, ENV_MAX - 1);
         plane->env[plane->n_env] = weir_arena_printf(&plane->arena, "%s", what->envp[plane->n_env]);

@@ -32,6 +32,40 @@ static void fails_what_can_never_be_launched(void **state)
     assert_true(plane->attempts[4].is_launched);
 }
 
+/* --grace is between SIGTERM and SIGKILL, or before them where there is a checkpoint to be made. */
+static void gives_the_grace_that_was_asked_for(void **state)
+{
+    static const struct {
+        const char *spec;
+        int64_t stop_ms;
+        int64_t checkpoint_ms;
+    } cases[] = {
+        {"", 10000, 0},
+        {",\"grace\":\"3s\"", 3000, 0},
+        {",\"grace\":\"0s\"", 1, 0},
+        {",\"grace\":\"3s\",\"checkpointSignal\":\"USR1\"", 10000, 3000},
+        {",\"checkpointSignal\":\"USR1\"", 10000, 10000},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct weir_world *world;
+
+        assert_int_equal(submit(weir_arena_printf(&plane->arena, ",\"gpus\":0%s", cases[i].spec)),
+                         0);
+        tick();
+        assert_int_equal(plane->n_attempts, i + 1);
+        assert_int_equal(plane->stop_grace_ms, cases[i].stop_ms);
+        world = plane->server.world;
+        assert_int_equal(weir_world_workload(world, weir_world_first(world, WEIR_TABLE_WORKLOADS))
+                             ->checkpoint_grace_ms,
+                         cases[i].checkpoint_ms);
+        sees(i + 1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 0);
+        weir_server_look(&plane->server, false);
+        tick();
+    }
+}
+
 static size_t n_env(const char *start)
 {
     size_t n = 0;
@@ -75,6 +109,7 @@ static void leaves_out_what_another_job_was_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        PLANE_TEST(gives_the_grace_that_was_asked_for),
         PLANE_TEST(fails_what_can_never_be_launched),
         PLANE_TEST(leaves_out_what_another_job_was_told),
     };

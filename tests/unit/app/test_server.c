@@ -1,6 +1,8 @@
 /* The tick: what fails, what is put off, what is read back. */
 #include "plane.h"
 
+#include "base/log.h"
+
 static void tries_again_after_a_failure_whatever_the_clock_says(void **state)
 {
     struct weir_server *server = &plane->server;
@@ -338,6 +340,83 @@ static void loads_all_or_says_what_failed(void **state)
     }
 }
 
+static void tells_who_debugs_of_ticks_and_launches(void **state)
+{
+    char text[4096];
+    int ends[2];
+    ssize_t n;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    weir_log_set_fd(ends[1]);
+    weir_log_set_level(WEIR_LOG_DEBUG);
+    assert_int_equal(submit(""), 0);
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    assert_int_equal(submit(",\"gpus\":1"), 0);
+    tick();
+    weir_log_set_level(WEIR_LOG_INFO);
+    weir_log_set_fd(STDERR_FILENO);
+    n = read(ends[0], text, sizeof(text) - 1);
+    assert_true(n > 0);
+    text[n] = '\0';
+    close(ends[0]);
+    close(ends[1]);
+    assert_non_null(strstr(text, "level=debug event=tick msg=\""));
+    assert_non_null(strstr(text, ": 2 actions, 1 workloads wait"));
+    assert_non_null(strstr(text, "event=attempt.launch subject=workload/1 msg="));
+    assert_non_null(strstr(text, "event=attempt.launch subject=workload/2 msg="));
+    assert_null(strstr(text, "subject=workload/3"));
+}
+
+static uint32_t n_removed;
+
+static int count_removed(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
+                         struct weir_err *err)
+{
+    (void)ctx;
+    (void)number;
+    (void)member;
+    (void)attempt;
+    (void)err;
+    n_removed++;
+    return 0;
+}
+
+/* An array's output goes a part at a time, however large it is. */
+static void prunes_a_large_array_in_parts(void **state)
+{
+    enum { N_TASKS = 330 };
+    struct weir_server *server = &plane->server;
+    struct weir_store *store = &server->store;
+    struct weir_workload_record w = {.number = 1, .queue = {"default", 7}, .n_tasks = N_TASKS};
+    uint32_t n_before = 0;
+    bool is_more;
+
+    (void)state;
+    n_removed = 0;
+    server->cluster.remove_output = count_removed;
+    w.state = WEIR_TASK_SUCCEEDED;
+    w.ended_wall_ms = 1;
+    assert_int_equal(store->begin(store->ctx, NULL), 0);
+    assert_int_equal(store->add_workload(store->ctx, &w, NULL), 0);
+    for (uint32_t i = 0; i < N_TASKS; i++) {
+        struct weir_task_record task = {
+            .number = 1, .member = i, .state = WEIR_TASK_SUCCEEDED, .attempt = i % 2 + 1};
+
+        assert_int_equal(store->put_task(store->ctx, &task, NULL), 0);
+    }
+    assert_int_equal(store->commit(store->ctx, false, NULL), 0);
+    plane->now.wall_ms += server->keep_ended_ms + 1000;
+    do {
+        is_more = weir_server_prune(server, plane->now);
+        assert_in_range(n_removed - n_before, 1, 101);
+        n_before = n_removed;
+    } while (is_more);
+    assert_int_equal(n_removed, N_TASKS * 3 / 2);
+    assert_int_equal(store->get_workload(store->ctx, 1, NULL, NULL, NULL), WEIR_E_NOT_FOUND);
+    assert_false(weir_server_prune(server, plane->now));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -356,6 +435,8 @@ int main(void)
         PLANE_TEST(counts_gpus_once_that_do_not_tell_their_memory),
         PLANE_TEST(counts_a_gpu_that_comes_back_once),
         PLANE_TEST(loads_all_or_says_what_failed),
+        PLANE_TEST(tells_who_debugs_of_ticks_and_launches),
+        PLANE_TEST(prunes_a_large_array_in_parts),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

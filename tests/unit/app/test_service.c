@@ -184,6 +184,74 @@ static void lets_nobody_touch_what_another_name_submitted(void **state)
     assert_int_equal(service->cancel(ctx, &ana, 1, done, &err), 0);
 }
 
+static const char *hint_for_queue(const char *name)
+{
+    static struct weir_err err;
+
+    err = (struct weir_err)WEIR_ERR_INIT;
+    assert_int_equal(submit_as(&admin,
+                               weir_arena_printf(&plane->arena,
+                                                 "\"command\":[\"c\"],\"queue\":\"%s\"", name),
+                               &err),
+                     WEIR_E_INVALID);
+    return err.hint;
+}
+
+static void suggests_a_queue_of_however_many(void **state)
+{
+    enum { N_QUEUES = 200 };
+
+    (void)state;
+    for (int i = 0; i < N_QUEUES; i++) {
+        const char *const doc[] = {
+            weir_arena_printf(&plane->arena,
+                              "{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Queue\",\"metadata\":{"
+                              "\"name\":\"%s-%03d\"}}",
+                              i == 3 ? "research" : "q", i),
+            NULL};
+
+        assert_int_equal(apply(doc, false), 0);
+    }
+    tick();
+    assert_string_equal(hint_for_queue("reserch-003"), "did you mean 'research-003'?");
+    assert_string_equal(hint_for_queue("q-1999"), "did you mean 'q-199'?");
+    assert_string_equal(hint_for_queue("defautl"), "did you mean 'default'?");
+    assert_string_equal(hint_for_queue("something-else"), "`weir get queues` lists them");
+}
+
+static int take_actor(void *arg, const struct weir_event_record *event)
+{
+    snprintf(arg, 256, "%.*s", WEIR_STR_ARG(event->actor));
+    return 0;
+}
+
+static void names_of_actors_stay_text(void **state)
+{
+    char name[241];
+    char actor[256] = "";
+
+    (void)state;
+    name[0] = name[1] = 'x';
+    for (size_t i = 2; i + 2 < sizeof(name); i += 2)
+        memcpy(name + i, "\xc3\xa4", 3);
+    for (size_t skip = 0; skip < 2; skip++) { /* cut at a character wherever the room ends */
+        struct weir_actor actor_of = admin;
+
+        actor_of.user = weir_str(name + skip);
+        assert_int_equal(plane->service.set_phase(&plane->server, &actor_of, WEIR_SUBJECT_NODE,
+                                                  WEIR_STR("here"), WEIR_NODE_CORDONED,
+                                                  (struct weir_done){on_done, NULL}, NULL),
+                         0);
+        tick();
+        assert_int_equal(plane->server.store.each_event(plane->server.store.ctx, 0, 1000,
+                                                        take_actor, actor, NULL),
+                         0);
+        assert_true(weir_str_starts_with(weir_str(actor), WEIR_STR("user:x")));
+        assert_true(strlen(actor) > 100);
+        assert_true(weir_str_is_utf8(weir_str(actor)));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +261,8 @@ int main(void)
         PLANE_TEST(moves_queues_past_each_other),
         PLANE_TEST(refuses_what_can_never_start),
         PLANE_TEST(lets_nobody_touch_what_another_name_submitted),
+        PLANE_TEST(suggests_a_queue_of_however_many),
+        PLANE_TEST(names_of_actors_stay_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

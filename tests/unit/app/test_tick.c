@@ -325,6 +325,9 @@ static void devices_go_and_come_back(void **state)
     assert_non_null(strstr(app_rig_record(&rig, number), "running"));
     assert_non_null(device("GPU-0"));
     assert_int_equal(device("GPU-0")->held_mgpu, 1000);
+    assert_int_equal(device("GPU-0")->cordoned, 0);
+    assert_int_equal(weir_world_node(weir_edit_view(rig.server.edit), device("GPU-0")->node)->phase,
+                     WEIR_NODE_GONE); /* not only cordoned */
     assert_null(device("GPU-3"));
     for (int i = 0; i < RIG_GPUS; i++)
         rig.gpu_is_absent[i] = false;
@@ -349,6 +352,27 @@ static void devices_go_and_come_back(void **state)
     app_rig_end_all(&rig);
     tick();
     assert_non_null(strstr(app_rig_record(&rig, number), "succeeded"));
+}
+
+static void a_lost_device_stays_cordoned(void **state)
+{
+    (void)state;
+    submit("{\"command\":[\"x\"],\"gpus\":1}");
+    app_rig_begin_all(&rig);
+    assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_DEVICE,
+                                           WEIR_STR("GPU-0"), WEIR_NODE_CORDONED, app_done(&rig),
+                                           NULL),
+                     0);
+    tick();
+    rig.gpu_is_absent[0] = true;
+    app_rig_crash(&rig);
+    tick();
+    assert_int_equal(device("GPU-0")->health, WEIR_DEVICE_LOST);
+    assert_int_equal(device("GPU-0")->cordoned, 1);
+    rig.gpu_is_absent[0] = false;
+    observe();
+    assert_int_equal(device("GPU-0")->health, WEIR_DEVICE_HEALTHY);
+    assert_int_equal(device("GPU-0")->cordoned, 1);
 }
 
 static void a_silent_driver_changes_nothing(void **state)
@@ -490,6 +514,7 @@ int main(void)
         TEST(a_stop_that_was_not_heard_is_said_again),
         TEST(a_stop_before_the_begin_is_said_after_it),
         TEST(devices_go_and_come_back),
+        TEST(a_lost_device_stays_cordoned),
         TEST(a_silent_driver_changes_nothing),
         TEST(what_is_taken_back_decides_nothing),
         TEST(a_key_is_answered_whatever_became_of_the_queue),

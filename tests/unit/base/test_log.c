@@ -62,12 +62,18 @@ static void writes_one_line(void **state)
 
 static void says_no_more_than_its_level(void **state)
 {
+    char number[16];
+
     (void)state;
     weir_log_debug("x", "no");
     assert_string_equal(logged(), "");
     weir_log_set_level(WEIR_LOG_DEBUG);
     weir_log_debug("x", "yes");
     assert_string_equal(logged(), "level=debug event=x msg=yes\n");
+    for (int i = 0; i < 100; i++) { /* never too many */
+        weir_log_debug("x", "%d", i);
+        assert_string_equal(logged() + 24, weir_str_format(number, sizeof(number), "%d\n", i));
+    }
     weir_log_set_level(WEIR_LOG_ERROR);
     weir_log_warn("x", "no");
     assert_string_equal(logged(), "");

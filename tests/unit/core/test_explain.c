@@ -248,6 +248,64 @@ static void evictions_and_promises(void **state)
     bench_finish(&b);
 }
 
+/* How long the verdict of "high" says that it takes "low" to leave. */
+static int64_t leave_ms(const struct bench *b)
+{
+    const struct weir_verdict *v = verdict_of(b, "high");
+    int64_t end = b->plan.ends[v->unblock_first_end].end_p50_wall_ms;
+
+    assert_ends(b, "high", "low");
+    assert_int_equal(b->plan.holders[blocking(b, "high")->first_holder].end_p50_wall_ms, end);
+    return end - b->now.wall_ms;
+}
+
+/* Whoever leaves has its own graces, and that for a checkpoint only if it makes room. */
+static void leaving_takes_the_job_s_own_graces(void **state)
+{
+    static const struct {
+        uint32_t signal;
+        int64_t checkpoint_ms;
+        uint32_t stop_ms;
+        int64_t room_ms;
+        int64_t cancelled_ms;
+    } cases[] = {{0, 0, 0, 10000, 10000},
+                 {0, 0, 45000, 45000, 45000},
+                 {10, 60000, 0, 70000, 10000},
+                 {10, 60000, 1, 60001, 1}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct weir_workload *low;
+        struct bench b;
+
+        bench_init(&b);
+        add_node(&b, (struct node_spec){.name = "n1", .gpus = 2});
+        add_queue(&b, (struct queue_spec){.name = "q"});
+        add_job(&b, (struct job_spec){.name = "low", .queue = "q", .gpus = 1, .tasks = 2});
+        tick(&b);
+        run_started(&b);
+        low = weir_edit_workload(b.edit, job_at(&b, "low"));
+        low->checkpoint_signal = cases[i].signal;
+        low->checkpoint_grace_ms = cases[i].checkpoint_ms;
+        low->stop_grace_ms = cases[i].stop_ms;
+        add_job(&b, (struct job_spec){.name = "high", .queue = "q", .gpus = 2, .priority = 1});
+        tick(&b); /* it is told to leave, */
+        assert_int_equal(leave_ms(&b), cases[i].room_ms);
+        tick(&b); /* is leaving, */
+        assert_int_equal(leave_ms(&b), cases[i].room_ms);
+        end_task(&b, "low", 0, WEIR_END_STOPPED, 0);
+        tick(&b);
+        tick(&b); /* and waits for the rest of it. */
+        assert_string_equal(why(&b, "low"), "Gang");
+        assert_int_equal(b.plan.ends[verdict_of(&b, "low")->unblock_first_end].end_p50_wall_ms,
+                         b.now.wall_ms + cases[i].room_ms);
+        weir_edit_task(b.edit, task_at(&b, "low", 1))->stop_cause = WEIR_CAUSE_CANCELLED;
+        tick(&b);
+        assert_int_equal(leave_ms(&b), cases[i].cancelled_ms);
+        bench_finish(&b);
+    }
+}
+
 static void backoff_of_some_tasks(void **state)
 {
     struct bench b;
@@ -360,6 +418,7 @@ int main(void)
         cmocka_unit_test(gangs_and_topology),
         cmocka_unit_test(what_is_out_of_service),
         cmocka_unit_test(evictions_and_promises),
+        cmocka_unit_test(leaving_takes_the_job_s_own_graces),
         cmocka_unit_test(backoff_of_some_tasks),
         cmocka_unit_test(the_ends_that_are_enough),
         cmocka_unit_test(the_ends_that_make_room_below_a_limit),

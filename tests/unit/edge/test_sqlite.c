@@ -140,6 +140,12 @@ static int list_cordon(void *arg, const struct weir_cordon_record *c)
     return 0;
 }
 
+static void find_cordon(struct fixture *f, uint32_t kind, const char *name, struct weir_buf *seen)
+{
+    assert_int_equal(
+        f->store.find_cordon(f->store.ctx, kind, weir_str(name), list_cordon, seen, NULL), 0);
+}
+
 static void queues_and_cordons_are_read_back(void **state)
 {
     struct fixture f;
@@ -164,6 +170,10 @@ static void queues_and_cordons_are_read_back(void **state)
     reopen(&f);
     assert_int_equal(f.store.each_queue(f.store.ctx, list_queue, &seen, NULL), 0);
     assert_string_equal(weir_buf_cstr(&seen), "zeta={\"b\":2}@1;beta={\"a\":1}@2;");
+    weir_buf_reset(&seen);
+    find_cordon(&f, WEIR_SUBJECT_DEVICE, "alpha", &seen);
+    snprintf(want, sizeof(want), "%u alpha %u x;", WEIR_SUBJECT_DEVICE, WEIR_NODE_CORDONED);
+    assert_string_equal(weir_buf_cstr(&seen), want);
     begin(&f);
     gpu.phase = WEIR_NODE_READY;
     assert_int_equal(f.store.put_cordon(f.store.ctx, &gpu, NULL), 0);
@@ -173,7 +183,9 @@ static void queues_and_cordons_are_read_back(void **state)
     assert_int_equal(f.store.each_queue(f.store.ctx, list_queue, &seen, NULL), 0);
     assert_string_equal(weir_buf_cstr(&seen), "beta={\"a\":1}@2;");
     weir_buf_reset(&seen);
-    assert_int_equal(f.store.each_cordon(f.store.ctx, list_cordon, &seen, NULL), 0);
+    find_cordon(&f, WEIR_SUBJECT_NODE, "alpha", &seen);
+    find_cordon(&f, WEIR_SUBJECT_DEVICE, "alpha", &seen);
+    find_cordon(&f, WEIR_SUBJECT_NODE, "alph", &seen);
     snprintf(want, sizeof(want), "%u alpha %u user:ana;", WEIR_SUBJECT_NODE, WEIR_NODE_DRAINING);
     assert_string_equal(weir_buf_cstr(&seen), want);
     weir_buf_finish(&seen);
@@ -378,12 +390,21 @@ static void make_old(struct fixture *f, uint64_t number, int64_t ended)
         assert_int_equal(f->store.put_task(f->store.ctx, &t, NULL), 0);
 }
 
-static void prune(struct fixture *f, int64_t wall_ms, int64_t seq, uint32_t limit, const char *want)
+static int list_until_odd(void *arg, const struct weir_task_record *t)
+{
+    list_task(arg, t);
+    return t->member % 2 == 1;
+}
+
+static void prune_telling(struct fixture *f, int64_t wall_ms, int64_t seq, uint32_t limit,
+                          int (*each)(void *arg, const struct weir_task_record *task),
+                          const char *want, int expected)
 {
     struct weir_buf seen = WEIR_BUF_INIT(4096);
 
     begin(f);
-    assert_int_equal(f->store.prune(f->store.ctx, wall_ms, seq, limit, list_task, &seen, NULL), 0);
+    assert_int_equal(f->store.prune(f->store.ctx, wall_ms, seq, limit, each, &seen, NULL),
+                     expected);
     commit(f);
     assert_string_equal(weir_buf_cstr(&seen), want);
     weir_buf_finish(&seen);
@@ -408,6 +429,12 @@ static void numbers_go_on_above_those_skipped(void **state)
     assert_int_equal(add(&f, "some were"), 21);
     commit(&f);
     close_store(&f);
+}
+
+static void prune(struct fixture *f, int64_t wall_ms, int64_t seq, uint32_t limit, const char *want,
+                  int expected)
+{
+    prune_telling(f, wall_ms, seq, limit, list_task, want, expected);
 }
 
 static void only_the_old_is_pruned(void **state)
@@ -436,10 +463,14 @@ static void only_the_old_is_pruned(void **state)
     assert_int_equal(f.store.prune(f.store.ctx, 200, 0, 9, refuse_task, NULL, NULL), WEIR_E_IO);
     f.store.rollback(f.store.ctx);
     expect_all(&f, "1 2 3 4 5 6 ");
-    prune(&f, 200, 3, 1, "4/0 4/1 ");
+    prune(&f, 200, 3, 1, "4/0 ", 1); /* a part of it */
     assert_int_equal(f.store.each_event(f.store.ctx, 0, 100, list_event, &seen, NULL), 0);
     assert_string_equal(weir_buf_cstr(&seen), "2e 3e 4e 5e 6e ");
-    prune(&f, 200, 3, 10, "1/0 1/1 ");
+    prune(&f, 200, 0, 1, "4/1 ", 1);
+    expect_all(&f, "1 2 3 4 5 6 ");
+    prune(&f, 200, 0, 1, "", 1);
+    expect_all(&f, "1 2 3 5 6 ");
+    prune(&f, 200, 3, 10, "1/0 1/1 ", 0);
     weir_buf_reset(&seen);
     assert_int_equal(f.store.each_event(f.store.ctx, 0, 100, list_event, &seen, NULL), 0);
     assert_string_equal(weir_buf_cstr(&seen), "4e 5e 6e ");
@@ -453,7 +484,12 @@ static void only_the_old_is_pruned(void **state)
     assert_int_equal(f.store.get_request(f.store.ctx, WEIR_STR("ana"), WEIR_STR("k6"), digest,
                                          &number, NULL),
                      0);
-    prune(&f, 1000, 0, 10, "6/0 6/1 2/0 2/1 ");
+    prune(&f, 1000, 0, 3, "6/0 6/1 ", 1);
+    prune_telling(&f, 1000, 0, 10, list_until_odd, "2/0 2/1 ", 1);
+    prune(&f, 1000, 4, 10, "", 0);
+    prune(&f, 1000, 5, 1, "", 1); /* of events too */
+    prune(&f, 1000, 5, 1, "", 0);
+    expect_all(&f, "3 5 ");
     reopen(&f);
     begin(&f);
     assert_int_equal(add(&f, "next"), 7); /* although 6 is gone */

@@ -265,6 +265,26 @@ static void a_full_disk_loses_nothing(void **state)
     assert_int_equal(in_child(fill_up), 0);
 }
 
+/* A statement that cannot be made tells why, not just that the store cannot be read. */
+static void want_of_memory_is_told_as_such(void **state)
+{
+    struct fixture f;
+    struct weir_err err = WEIR_ERR_INIT;
+    int64_t seq;
+
+    (void)state;
+    open_store(&f);
+    sqlite3_hard_heap_limit64(sqlite3_memory_used());
+    assert_int_equal(f.store.last_event(f.store.ctx, &seq, &err), WEIR_E_NO_MEMORY);
+    assert_int_equal(err.code, WEIR_E_NO_MEMORY);
+    assert_int_equal(f.store.begin(f.store.ctx, &err), WEIR_E_NO_MEMORY);
+    assert_int_equal(f.store.next_number(f.store.ctx, &(uint64_t){0}, NULL), WEIR_E_NO_MEMORY);
+    sqlite3_hard_heap_limit64(0);
+    assert_int_equal(f.store.last_event(f.store.ctx, &seq, &err), 0);
+    assert_int_equal(try_transaction(&f, 0, &(bool){false}), 0);
+    close_store(&f);
+}
+
 #define IN_DIR(name) cmocka_unit_test_setup_teardown(name, temp_dir_make, temp_dir_remove)
 
 int main(void)
@@ -274,6 +294,7 @@ int main(void)
         IN_DIR(every_write_may_find_the_disk_full),
         IN_DIR(every_sync_may_fail),
         IN_DIR(a_full_disk_loses_nothing),
+        IN_DIR(want_of_memory_is_told_as_such),
     };
 
     /* In memory where that can be had: it is the shim that fails, not the disk. */

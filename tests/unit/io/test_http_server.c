@@ -1,5 +1,6 @@
 /* What a connection may bring, and what comes back. */
 #include "../../support/http_handler.h"
+#include "io/http_conn.h"
 
 static void answers_once(void **state)
 {
@@ -365,7 +366,7 @@ static void streams_answers(void **state)
     assert_true(hear(&fx, fd, &heard, "3\r\nabc\r\n"));
     assert_int_equal(weir_http_reply_write(seen.kept, WEIR_STR("")), 0);
     assert_int_equal(weir_http_reply_write(seen.kept, WEIR_STR("0123456789abcdef")), 0);
-    assert_int_equal(weir_http_reply_pending(seen.kept), 0);
+    assert_int_equal(weir_http_conn_unsent(seen.kept->conn), 0);
     weir_http_reply_end(seen.kept);
     assert_true(hear(&fx, fd, &heard, NULL));
     assert_heard("3\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\n\r\nHTTP/1.1 200 OK");
@@ -402,8 +403,8 @@ static void slow_readers_are_waited_for(void **state)
         do {
             code = weir_http_reply_write(seen.kept, weir_str_n(block, sizeof(block)));
             n_written += code >= 0 ? sizeof(block) : 0;
-            if (weir_http_reply_pending(seen.kept) > most)
-                most = weir_http_reply_pending(seen.kept);
+            if (weir_http_conn_unsent(seen.kept->conn) > most)
+                most = weir_http_conn_unsent(seen.kept->conn);
         } while (code == 0);
         assert_int_equal(code, 1);
         assert_int_equal(weir_http_reply_write(seen.kept, WEIR_STR("y")), WEIR_E_AGAIN);
@@ -442,84 +443,6 @@ static void large_answers_arrive_whole(void **state)
     assert_int_equal(memcmp(strstr(heard.data, "\r\n\r\n") + 4, body, SIZE), 0);
     assert_heard("hello");
     free(body);
-    close(fd);
-}
-
-static void bodies_can_be_taken_in_pieces(void **state)
-{
-    enum { SIZE = 4 * 1024 * 1024 };
-    char *body = calloc(1, SIZE);
-    int fd = dial(&fx);
-    char head[200];
-
-    (void)state;
-    assert_non_null(body);
-    snprintf(head, sizeof(head), "POST /pieces HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n",
-             SIZE);
-    assert_true(say(&fx, fd, head));
-    assert_true(say_n(&fx, fd, body, SIZE));
-    assert_true(hear(&fx, fd, &heard, "taken"));
-    assert_int_equal(seen.n_piece_bytes, SIZE);
-    assert_true(seen.n_pieces > 10);
-    free(body);
-    close(fd);
-}
-
-static void paused_bodies_hold_the_peer_back(void **state)
-{
-    static char block[64 * 1024];
-    int fd = dial(&fx);
-    size_t n = 0;
-    unsigned n_pieces;
-    int64_t until;
-
-    (void)state;
-    assert_true(say(&fx, fd, "POST /pause HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000\r\n\r\n"));
-    for (until = weir_clock_mono_ms() + 200; weir_clock_mono_ms() < until;) {
-        ssize_t sent = send(fd, block, sizeof(block), MSG_DONTWAIT);
-
-        n += sent > 0 ? (size_t)sent : 0;
-        turn(&fx);
-    }
-    assert_int_equal(seen.n_pieces, 1);
-    assert_true(n < 2 * 1024 * 1024);
-    for (n_pieces = 1; n_pieces < 4; n_pieces++) {
-        weir_http_request_resume(seen.kept);
-        assert_int_equal(seen.n_pieces, n_pieces); /* not from inside the call */
-        turn_for(&fx, 5);
-        assert_int_equal(seen.n_pieces, n_pieces + 1);
-    }
-    /* The peer goes while nothing is read from it. */
-    close(fd);
-    turn_for(&fx, 10);
-    assert_int_equal(seen.n_closed, 1);
-}
-
-static void a_body_may_be_held_back_while_the_answer_streams(void **state)
-{
-    static char block[1024 * 1024];
-    int fd = dial(&fx);
-
-    (void)state;
-    memset(block, 'x', sizeof(block));
-    assert_true(say(&fx, fd, "POST /duplex HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello"));
-    assert_true(hear(&fx, fd, &heard, "chunked\r\n\r\n"));
-    assert_int_equal(weir_http_reply_write(seen.kept, weir_str_n(block, sizeof(block))), 1);
-    while (seen.n_drained == 0) {
-        turn(&fx);
-        assert_true(hear_some(fd, &heard));
-    }
-    assert_int_equal(seen.n_closed, 0);
-    assert_int_equal(seen.n_piece_bytes, 0);
-    weir_http_request_resume(seen.kept);
-    turn_for(&fx, 5);
-    assert_int_equal(seen.n_piece_bytes, 5);
-    assert_int_equal(seen.n_requests, 1);
-    weir_http_request_close_on_eof(seen.kept, false);
-    weir_http_reply_end(seen.kept);
-    assert_true(say(&fx, fd, LAST("/")));
-    assert_true(hear(&fx, fd, &heard, NULL));
-    assert_heard("hello");
     close(fd);
 }
 
@@ -576,9 +499,6 @@ int main(void)
         TEST(streams_answers),
         TEST(slow_readers_are_waited_for),
         TEST(large_answers_arrive_whole),
-        TEST(bodies_can_be_taken_in_pieces),
-        TEST(paused_bodies_hold_the_peer_back),
-        TEST(a_body_may_be_held_back_while_the_answer_streams),
         TEST(aborted_uploads_are_told),
     };
 

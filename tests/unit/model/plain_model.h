@@ -32,7 +32,6 @@ struct model_row {
     struct weir_key key;
     uint32_t
         above; /* node of a device, parent of a queue, queue of a workload, table of the rest */
-    uint32_t parent;
     uint32_t n_tasks;
     struct model_task tasks[MODEL_TASKS];
 };
@@ -74,31 +73,6 @@ static inline struct model_task *find_task(struct model *m, uint32_t index)
     return NULL;
 }
 
-static inline bool node_is_used(const struct model *m, uint32_t node)
-{
-    if (any_above(m, MODEL_DEVICES, node))
-        return true;
-    EACH(m, MODEL_WORKLOADS, i)
-    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++)
-        if (holds(m->rows[MODEL_WORKLOADS][i].tasks[t].state) &&
-            m->rows[MODEL_WORKLOADS][i].tasks[t].node == node)
-            return true;
-    return false;
-}
-
-static inline bool device_is_used(const struct model *m, uint32_t device)
-{
-    EACH(m, MODEL_DEVICES, i)
-    if (m->rows[MODEL_DEVICES][i].parent == device)
-        return true;
-    EACH(m, MODEL_WORKLOADS, i)
-    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++)
-        for (uint32_t g = 0; g < m->rows[MODEL_WORKLOADS][i].tasks[t].n_grants; g++)
-            if (m->rows[MODEL_WORKLOADS][i].tasks[t].grants[g].device == device)
-                return true;
-    return false;
-}
-
 static inline bool is_below(const struct model *m, uint32_t queue, uint32_t above)
 {
     while (queue != WEIR_NONE && queue != above)
@@ -123,8 +97,7 @@ static inline struct model_row *add(struct model *m, enum model_kind kind,
     assert_true(op->index < MODEL_ROWS);
     row = &m->rows[kind][op->index];
     assert_false(row->live);
-    *row =
-        (struct model_row){.live = true, .key = op->key, .above = op->other, .parent = op->parent};
+    *row = (struct model_row){.live = true, .key = op->key, .above = op->other};
     return row;
 }
 
@@ -142,15 +115,6 @@ static inline void add_workload(struct model *m, const struct history_op *op,
             at = weir_world_task(world, at)->next_in_workload;
         }
     assert_int_equal(at, WEIR_NONE);
-}
-
-static inline void remove_node(struct model *m, uint32_t node)
-{
-    m->rows[MODEL_NODES][node].live = false;
-    EACH(m, MODEL_WORKLOADS, i)
-    for (uint32_t t = 0; t < m->rows[MODEL_WORKLOADS][i].n_tasks; t++)
-        if (m->rows[MODEL_WORKLOADS][i].tasks[t].node == node)
-            m->rows[MODEL_WORKLOADS][i].tasks[t].node = WEIR_NONE;
 }
 
 static inline int start(struct model *m, const struct history_op *op)
@@ -214,8 +178,6 @@ static inline int take_away(struct model *m, enum model_kind kind, uint32_t inde
 {
     if (is_used)
         return WEIR_E_INVALID;
-    if (kind == MODEL_NODES)
-        remove_node(m, index);
     m->rows[kind][index].live = false;
     return 0;
 }
@@ -228,13 +190,9 @@ static inline int apply(struct model *m, const struct history_op *op,
     case HISTORY_ADD_NODE:
         add(m, MODEL_NODES, op);
         return 0;
-    case HISTORY_REMOVE_NODE:
-        return take_away(m, MODEL_NODES, op->index, node_is_used(m, op->index));
     case HISTORY_ADD_DEVICE:
         add(m, MODEL_DEVICES, op);
         return 0;
-    case HISTORY_REMOVE_DEVICE:
-        return take_away(m, MODEL_DEVICES, op->index, device_is_used(m, op->index));
     case HISTORY_ADD_QUEUE:
         if (op->other != WEIR_NONE && any_above(m, MODEL_WORKLOADS, op->other))
             return WEIR_E_INVALID;

@@ -229,7 +229,6 @@ static void names_faults_of_workloads_and_roles(void **state)
         FAULT(WORKLOADS, WORKLOAD_GANG, weir_workload, retry_on, f->hours, "has 480 in cell 0"),
         FAULT(WORKLOADS, WORKLOAD_GANG, weir_workload, backoff_ms, -1, "is -1"),
         FAULT(WORKLOADS, WORKLOAD_GANG, weir_workload, checkpoint_signal, 65, "not below 65"),
-        FAULT(WORKLOADS, WORKLOAD_GANG, weir_workload, reserved, 1, "is not 0"),
         FAULT(WORKLOADS, WORKLOAD_GANG, weir_workload, submitted_wall_ms, -1, "is -1"),
         FAULT(WORKLOADS, WORKLOAD_GANG, weir_workload, not_before_wall_ms, -1, "is -1"),
         FAULT(WORKLOADS, WORKLOAD_GANG, weir_workload, deadline_wall_ms, INT64_MAX, "not within"),

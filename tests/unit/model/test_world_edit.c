@@ -67,7 +67,6 @@ static void agrees_with_a_plain_model(void **state)
     for (int kind = 0; kind < HISTORY_KIND_MAX; kind++)
         assert_true(n_done[kind] > 10);
     assert_true(n_refused[HISTORY_START] > 10 && n_refused[HISTORY_STATE] > 10 &&
-                n_refused[HISTORY_REMOVE_NODE] > 10 && n_refused[HISTORY_REMOVE_DEVICE] > 10 &&
                 n_refused[HISTORY_MOVE_QUEUE] > 10 && n_refused[HISTORY_ADD_WORKLOAD] > 10 &&
                 n_refused[HISTORY_ADD_QUEUE] > 10 && n_refused[HISTORY_REMOVE_QUEUE] > 10);
 }
@@ -487,26 +486,6 @@ static void sums_do_not_overflow(void **state)
     weir_edit_destroy(edit);
 }
 
-static void intents_forget_what_is_removed(void **state)
-{
-    struct history history;
-    struct history_op op = {0};
-    unsigned n = 0;
-
-    (void)state;
-    assert_int_equal(history_init(&history, seed_of_run() + 700, 6, 20), 0);
-    for (int i = 0; i < 5000; i++) {
-        assert_int_equal(history_step(&history, &op), 0);
-        if (op.result == 0 &&
-            (op.kind == HISTORY_REMOVE_NODE || op.kind == HISTORY_REMOVE_DEVICE)) {
-            n++;
-            check(weir_edit_view(history.edit));
-        }
-    }
-    assert_true(n > 20);
-    history_finish(&history);
-}
-
 static void an_ended_task_is_taken_over_from_records(void **state)
 {
     struct history history;
@@ -575,7 +554,6 @@ int main(void)
         cmocka_unit_test(interns),
         cmocka_unit_test(a_refused_start_changes_nothing),
         cmocka_unit_test(sums_do_not_overflow),
-        cmocka_unit_test(intents_forget_what_is_removed),
         cmocka_unit_test(an_ended_task_is_taken_over_from_records),
         cmocka_unit_test(a_queued_workload_takes_little_memory),
     };

@@ -63,7 +63,7 @@ static void slots_are_really_written(void **state)
     assert_int_equal(st.st_size, 100 * WEIR_ATTEMPT_SLOT_BYTES);
     assert_true(st.st_blocks * 512 >= st.st_size);
     assert_int_equal(st.st_mode & 0777, 0600);
-    assert_true(slots.is_new);
+    assert_int_equal(slots.n_found, 0);
     assert_int_equal(weir_slots_grow(&slots, 200, NULL), 0);
     assert_int_equal(slots.n, 200);
     assert_int_equal(weir_slots_grow(&slots, WEIR_SLOTS_MAX + 1, NULL), WEIR_E_TOO_LARGE);
@@ -72,7 +72,9 @@ static void slots_are_really_written(void **state)
     assert_int_equal(truncate(WEIR_SLOTS_FILE, 100 * WEIR_ATTEMPT_SLOT_BYTES + 7), 0);
     slots = open_slots(3);
     assert_int_equal(slots.n, 100);
-    assert_false(slots.is_new);
+    assert_int_equal(slots.n_found, 100);
+    assert_int_equal(weir_slots_grow(&slots, 101, NULL), 0);
+    assert_int_equal(slots.n_found, 100);
     weir_slots_close(&slots);
 }
 
