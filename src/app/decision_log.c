@@ -36,8 +36,7 @@ struct weir_decision_log {
     bool has_segment;
     bool is_off;
     struct weir_buf pending;
-    uint64_t n_pending; /* ticks in it */
-    uint64_t n_pending_keyframes;
+    uint64_t n_pending;            /* ticks in it */
     const struct weir_world *last; /* of the last record; NULL: a keyframe is due */
     struct weir_policy policy;
     int64_t segment_bytes;  /* of the one under way, pending included */
@@ -145,7 +144,6 @@ static void turn_off(struct weir_decision_log *log, const struct weir_err *err)
     weir_buf_finish(&log->pending);
     log->stats.n_lost += log->n_pending;
     log->n_pending = 0;
-    log->n_pending_keyframes = 0;
     log->is_off = true;
     log->retry_mono_ms = log->mono_ms + RETRY_AFTER_MS;
 }
@@ -162,9 +160,7 @@ static int write_pending(struct weir_decision_log *log, struct weir_err *err)
         return r;
     weir_vec_last(&log->segments)->bytes += (int64_t)log->pending.len;
     log->stats.n_written += log->n_pending;
-    log->stats.n_keyframes += log->n_pending_keyframes;
     log->n_pending = 0;
-    log->n_pending_keyframes = 0;
     if (log->pending.cap > KEPT_BYTES)
         weir_buf_finish(&log->pending);
     else
@@ -246,7 +242,6 @@ static int put_keyframe(struct weir_decision_log *log, const struct weir_world *
         return r;
     log->keyframe_bytes = end_record(log, at, WEIR_DECISION_KEYFRAME);
     log->delta_bytes = 0;
-    log->n_pending_keyframes++;
     forget_last(log);
     weir_world_ref(world);
     log->last = world;
@@ -365,8 +360,8 @@ static int open_folder(const char *data_dir, int *ret_fd, struct weir_err *err)
     return 0;
 }
 
-int weir_decision_log_open(const char *data_dir, struct weir_decision_log **ret_log,
-                           struct weir_err *err)
+int weir_decision_log_open(const char *data_dir, struct weir_decision_limits limits,
+                           struct weir_decision_log **ret_log, struct weir_err *err)
 {
     struct weir_decision_log *log = weir_mem_alloc_array(1, sizeof(*log));
     int r;
@@ -375,8 +370,8 @@ int weir_decision_log_open(const char *data_dir, struct weir_decision_log **ret_
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the decision log");
     log->dir_fd = -1;
     log->fd = -1;
-    log->limits = weir_decision_limits_default();
-    weir_buf_init(&log->pending, (size_t)log->limits.total_bytes);
+    log->limits = limits;
+    weir_buf_init(&log->pending, (size_t)limits.total_bytes);
     log->run = (uint64_t)weir_clock_wall_ms();
     log->seq = 1;
     r = open_folder(data_dir, &log->dir_fd, err);
@@ -392,19 +387,12 @@ int weir_decision_log_open(const char *data_dir, struct weir_decision_log **ret_
     return 0;
 }
 
-void weir_decision_log_limit(struct weir_decision_log *log, struct weir_decision_limits limits)
-{
-    log->limits = limits;
-    log->pending.max = (size_t)limits.total_bytes;
-}
-
 struct weir_decision_stats weir_decision_log_stats(const struct weir_decision_log *log)
 {
     struct weir_decision_stats stats = log->stats;
 
     stats.bytes = bytes_on_disk(log);
     stats.is_off = log->is_off;
-    stats.n_segments = (uint32_t)log->segments.n;
     return stats;
 }
 

@@ -17,6 +17,8 @@
 #include "model/policy.h"
 #include "model/world.h"
 
+#include <stdbool.h>
+
 struct weir_err;
 struct weir_decision_log;
 
@@ -28,21 +30,18 @@ struct weir_decision_limits {
 };
 
 struct weir_decision_stats {
-    uint64_t n_written;   /* ticks in files */
-    uint64_t n_lost;      /* ticks that were not kept */
-    uint64_t n_keyframes; /* in files */
-    int64_t bytes;        /* on disk, of all segments */
-    uint32_t is_off;      /* 1: waits before it tries again */
-    uint32_t n_segments;
+    uint64_t n_written; /* ticks in files */
+    uint64_t n_lost;    /* ticks that were not kept */
+    int64_t bytes;      /* on disk, of all segments */
+    bool is_off;        /* waits before it tries again */
 };
 
 /* 256 MiB, 16 MiB, 4 MiB. */
 struct weir_decision_limits weir_decision_limits_default(void);
 
 /* Makes DATA/decisions if need be. Segments that are there are kept, within the bound. */
-int weir_decision_log_open(const char *data_dir, struct weir_decision_log **ret_log,
-                           struct weir_err *err);
-void weir_decision_log_limit(struct weir_decision_log *log, struct weir_decision_limits limits);
+int weir_decision_log_open(const char *data_dir, struct weir_decision_limits limits,
+                           struct weir_decision_log **ret_log, struct weir_err *err);
 /* Takes down one decision, in memory. A reference to `world` is kept until the next one. Writes by
  * itself only when 1 MiB has gathered or a segment is full. */
 void weir_decision_log_tick(struct weir_decision_log *log, const struct weir_world *world,

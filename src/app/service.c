@@ -1,6 +1,7 @@
 /* What people ask for. Each function checks everything first, then writes into the tick's
  * transaction and the edit; a write that fails half-way fails the whole transaction
  * (transaction.c), so nothing is ever half applied. */
+#include "app/decision_log.h"
 #include "app/service_impl.h"
 #include "base/cleanup.h"
 #include "base/mem.h"
@@ -128,8 +129,16 @@ static const struct weir_policy *service_policy(void *ctx)
 static struct weir_service_counters service_counters(void *ctx)
 {
     const struct weir_server *server = ctx;
+    struct weir_decision_stats log = {0};
 
-    return (struct weir_service_counters){server->n_ticks, server->n_failed_ticks};
+    if (server->log != NULL)
+        log = weir_decision_log_stats(server->log);
+    return (struct weir_service_counters){.n_ticks = server->n_ticks,
+                                          .n_failed_ticks = server->n_failed_ticks,
+                                          .n_logged = log.n_written,
+                                          .n_not_logged = log.n_lost,
+                                          .log_bytes = log.bytes,
+                                          .log_is_off = log.is_off};
 }
 
 /* All that the simulation needs: an immutable version, and copies. */

@@ -471,7 +471,8 @@ static int open_all(struct up *up, struct weir_err *err)
         r = weir_gpus_open(up->data_dir, weir_str(up->options->simulate), &up->gpus,
                            &up->server.gpu, err);
     if (r == 0)
-        r = weir_decision_log_open(up->data_dir, &up->server.log, err);
+        r = weir_decision_log_open(up->data_dir, weir_decision_limits_default(), &up->server.log,
+                                   err);
     if (r == 0)
         r = keep_numbers(up, err);
     if (r == 0)

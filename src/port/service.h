@@ -39,6 +39,11 @@ static inline bool weir_actor_owns(const struct weir_actor *actor, struct weir_s
 struct weir_service_counters {
     uint64_t n_ticks;
     uint64_t n_failed_ticks;
+    /* Of the decision log; 0 where there is none. */
+    uint64_t n_logged;
+    uint64_t n_not_logged;
+    int64_t log_bytes; /* now */
+    bool log_is_off;   /* now: it could not be written to, and is tried again */
 };
 
 struct weir_done {

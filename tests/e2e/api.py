@@ -149,7 +149,8 @@ def test_metrics_and_snapshot(t):
     server.wait_state(number, 'running')
     status, headers, text = ask(server, 'GET', '/metrics')
     assert status == 200 and headers['Content-Type'].startswith('text/plain; version=0.0.4'), headers
-    assert b'weir_' in text
+    assert b'\nweir_decisions_lost_total 0\n' in text and b'\nweir_decision_log_off 0\n' in text, text
+    assert b'\nweir_decisions_logged_total 0\n' not in text and b'\nweir_decision_log_bytes 0\n' not in text, text
     snapshot = json.loads(server.cli('snapshot').stdout)
     text = json.dumps(snapshot)
     assert secret not in text and server.token() not in text and 'API_KEY' in text

@@ -13,9 +13,8 @@ import time
 import unittest
 
 sys.dont_write_bytecode = True
-import client
-from client import Case, always, eventually, workload
-from fake_weir import FakeWeir
+from client_case import CANCEL, EXPLAIN, ONE, SUBMIT, WEIR, Case, eventually
+from fake_weir import Cut, FakeWeir, always, workload
 
 GPU = {"key": "GPU-1", "model": "NVIDIA H100", "class": "h100-sxm", "node": "a", "index": 0, "state": "in-use", "health": "healthy",
        "cordoned": False, "holders": [{"id": "7", "name": "job", "owner": "me", "member": 0, "gpus": 1, "memory_bytes": None}],
@@ -73,7 +72,7 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
             answer.start()
             answer.write("".join(lines[:2] if len(seen) == 1 else lines[2:]).encode())
             if len(seen) == 1:
-                raise client.Cut
+                raise Cut
             time.sleep(30)
 
         self.start({("GET", "/v1/events"): events})
@@ -105,7 +104,7 @@ z               -      -     -       -        0
                   "reasons": [{"level": "workload", "code": "None", "subject": None, "text": "ok", "children": [reason]}],
                   "unblock": {"kind": "raise-limit"}, "expected_start": {"p50_ms": 1, "p90_ms": 2},
                   "text": ["ok", "its limit is reached", "raise the limit", "starts about 14:20"]}
-        self.start({client.EXPLAIN: always(200, answer)})
+        self.start({EXPLAIN: always(200, answer)})
         self.assertEqual(self.weir("explain", "7").stdout.decode(), """\
 job 7 (job): queued, number 2 of those that wait
   - ok
@@ -119,7 +118,7 @@ job 7 (job): queued, number 2 of those that wait
         now = int(time.time() * 1000)
         job = workload("running", submitted_ms=now - 65000, gpus=["GPU-1", "GPU-2"], demo=True,
                        tasks=[{"member": 0, "state": "running"}], spec={"command": ["sh", "-c", "x\ny\033"], "memory": "1Gi", "umask": 18})
-        self.start({client.ONE: always(200, job), ("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
+        self.start({ONE: always(200, job), ("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
         text = self.weir("describe", "job", "7").stdout.decode()
         self.assertIn("Id:               7\n", text)
         self.assertRegex(text, r"\nSubmitted:        .* \(1m0[5-9]s ago\)\n")
@@ -132,8 +131,8 @@ job 7 (job): queued, number 2 of those that wait
         self.check(self.weir("describe", "events", "1"), 2, b"", b"weir: describe: events have no names\n")
 
     def test_describe_of_what_waits_explains(self):
-        self.start({client.ONE: always(200, workload("queued")),
-                    client.EXPLAIN: always(200, {"reasons": [], "text": ["not enough free GPUs anywhere"]})})
+        self.start({ONE: always(200, workload("queued")),
+                    EXPLAIN: always(200, {"reasons": [], "text": ["not enough free GPUs anywhere"]})})
         self.assertIn(b"Explanation:\n  not enough free GPUs anywhere\n", self.weir("describe", "wl", "7").stdout)
 
     def test_snapshot(self):
@@ -194,7 +193,7 @@ class Changing(Case):
         self.assertEqual(self.server.requests, [])
 
     def test_delete(self):
-        self.start({("DELETE", "/v1/queues/q"): always(202, {}), client.CANCEL: always(202, {"id": "7", "was": "queued"}),
+        self.start({("DELETE", "/v1/queues/q"): always(202, {}), CANCEL: always(202, {"id": "7", "was": "queued"}),
                     ("DELETE", "/v1/queues/full"): lambda r, a: a.error(409, "exists", "the queue 'full' is not empty")})
         self.check(self.weir("delete", "queue", "q"), 0, b"queue/q deleted\n")
         self.check(self.weir("delete", "wl", "7"), 0, b"workload/7 cancelled\n")
@@ -237,7 +236,7 @@ class Changing(Case):
         here = os.getcwd()
         os.chdir(deep)
         self.addCleanup(os.chdir, here)
-        server = FakeWeir(".", {client.SUBMIT: always(201, workload())})
+        server = FakeWeir(".", {SUBMIT: always(201, workload())})
         self.addCleanup(server.stop)
         self.check(self.weir("run", "-d", "true", env=self.env(WEIR_DATA=deep)), 0, b"7\n")
 
@@ -320,7 +319,7 @@ class Help(Case):
                 continue
             text = self.weir(command, "--help").stdout.decode()
             for example in re.findall(rf"(?m)^  (weir {command}.*)$", text.split("Options:")[0]):
-                result = subprocess.run(["sh", "-c", example.replace("weir", f'"{client.WEIR}"', 1)], stderr=subprocess.PIPE,
+                result = subprocess.run(["sh", "-c", example.replace("weir", f'"{WEIR}"', 1)], stderr=subprocess.PIPE,
                                         env=self.env(), stdout=subprocess.PIPE, cwd=self.data, check=False)
                 self.assertIn(result.returncode, (0, 3), (example, result.stderr))
 
@@ -368,5 +367,4 @@ class Help(Case):
 
 
 if __name__ == "__main__":
-    client.WEIR = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=0)

@@ -18,8 +18,7 @@ static bool write_log(struct rig *rig, uint64_t n)
     const struct weir_decision_limits limits = {10 << 20, 8000, 4000};
     uint64_t n_made = 0;
 
-    assert_true(rig_open(rig, SEED));
-    weir_decision_log_limit(rig->log, limits);
+    assert_true(rig_open_within(rig, SEED, limits));
     for (uint32_t i = 0; i < TICKS; i++) {
         struct rig_tick *tick = &rig->ticks[i];
 
@@ -98,7 +97,7 @@ static void opening_says_so(void **state)
         int r;
 
         weir_mem_fail(n, 1);
-        r = weir_decision_log_open(rig.dir, &rig.log, &err);
+        r = weir_decision_log_open(rig.dir, weir_decision_limits_default(), &rig.log, &err);
         weir_mem_fail(0, 0);
         if (r == 0)
             break;

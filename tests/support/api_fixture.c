@@ -90,7 +90,7 @@ static const struct weir_policy *fake_policy(void *ctx)
 static struct weir_service_counters fake_counters(void *ctx)
 {
     (void)ctx;
-    return (struct weir_service_counters){17, 2};
+    return (struct weir_service_counters){17, 2, 14, 1, 4096, true};
 }
 
 static bool fake_is_ready(void *ctx)

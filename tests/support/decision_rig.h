@@ -37,14 +37,20 @@ struct rig {
 };
 
 /* False where there is no room for it. */
-static inline bool rig_open(struct rig *rig, uint64_t seed)
+static inline bool rig_open_within(struct rig *rig, uint64_t seed,
+                                   struct weir_decision_limits limits)
 {
     *rig = (struct rig){.policy = weir_policy_default()};
     snprintf(rig->dir, sizeof(rig->dir), "%s", "/tmp/weir-decisions-XXXXXX");
     rig->ticks = calloc(RIG_TICKS_MAX, sizeof(*rig->ticks));
     return rig->ticks != NULL && mkdtemp(rig->dir) != NULL &&
            history_init(&rig->history, seed, 8, 40) == 0 &&
-           weir_decision_log_open(rig->dir, &rig->log, NULL) == 0;
+           weir_decision_log_open(rig->dir, limits, &rig->log, NULL) == 0;
+}
+
+static inline bool rig_open(struct rig *rig, uint64_t seed)
+{
+    return rig_open_within(rig, seed, weir_decision_limits_default());
 }
 
 /* path of the i-th segment, oldest first; false if there are not so many */

@@ -199,6 +199,14 @@ static void put_server(struct weir_prom *prom, const struct weir_api *api)
     put_single(prom, "weir_ticks_total", WEIR_PROM_COUNTER, "Decisions made.", counters.n_ticks);
     put_single(prom, "weir_ticks_failed_total", WEIR_PROM_COUNTER,
                "Decisions that could not be written down or made.", counters.n_failed_ticks);
+    put_single(prom, "weir_decisions_logged_total", WEIR_PROM_COUNTER,
+               "Decisions written to the decision log.", counters.n_logged);
+    put_single(prom, "weir_decisions_lost_total", WEIR_PROM_COUNTER,
+               "Decisions that could not be written to the decision log.", counters.n_not_logged);
+    put_single(prom, "weir_decision_log_bytes", WEIR_PROM_GAUGE, "Size of the decision log.",
+               (uint64_t)counters.log_bytes);
+    put_single(prom, "weir_decision_log_off", WEIR_PROM_GAUGE,
+               "1 while the decision log cannot be written to.", counters.log_is_off);
     put_single(prom, "weir_events_total", WEIR_PROM_COUNTER,
                "Events ever written to this data directory.", (uint64_t)api->last_seq);
     put_single(prom, "weir_http_connections", WEIR_PROM_GAUGE, "Open connections.", stats.n_open);

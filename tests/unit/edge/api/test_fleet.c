@@ -242,6 +242,10 @@ static void test_metrics(void **state)
     assert_string_equal(api_header(&answer, "Content-Type"), WEIR_PROM_CONTENT_TYPE);
     assert_true(sample(&answer, "weir_ticks_total", NULL, NULL) == 17);
     assert_true(sample(&answer, "weir_ticks_failed_total", NULL, NULL) == 2);
+    assert_true(sample(&answer, "weir_decisions_logged_total", NULL, NULL) == 14);
+    assert_true(sample(&answer, "weir_decisions_lost_total", NULL, NULL) == 1);
+    assert_true(sample(&answer, "weir_decision_log_bytes", NULL, NULL) == 4096);
+    assert_true(sample(&answer, "weir_decision_log_off", NULL, NULL) == 1);
     assert_true(sample(&answer, "weir_ready", NULL, NULL) == 1);
     assert_true(sample(&answer, "weir_workloads", "running", NULL) == 1);
     assert_true(sample(&answer, "weir_workloads", "queued", NULL) == 1);
