@@ -41,22 +41,30 @@ static bool is_for_good(int code)
     return code == WEIR_E_INVALID || code == WEIR_E_TOO_LARGE;
 }
 
+static void log_launch(const struct weir_server *server, uint32_t task, int result,
+                       const struct weir_err *err)
+{
+    char name[WEIR_SERVER_TASK_NAME_MAX];
+
+    WEIR_LOG_FIELD(field, "subject",
+                   weir_server_task_name(weir_edit_view(server->edit), task, name));
+    if (result == 0)
+        weir_log_debug("attempt.launch", "asked for");
+    else
+        weir_log_warn("attempt.launch", "%s", err->text);
+}
+
 /* A start that surely did not happen is seen as such at once; everything else is asked of the
  * attempt. */
 static void start(struct weir_server *server, const struct weir_action *action)
 {
     struct weir_cluster_facts facts = {.phase = WEIR_SEEN_ENDED, .end = WEIR_END_NOT_STARTED};
-    char name[WEIR_SERVER_TASK_NAME_MAX];
     struct weir_err err = WEIR_ERR_INIT;
     int r = weir_server_launch(server, action->task, &err);
 
-    WEIR_LOG_FIELD(field, "subject",
-                   weir_server_task_name(weir_edit_view(server->edit), action->task, name));
-    if (r == 0) {
-        weir_log_debug("attempt.launch", "asked for");
+    log_launch(server, action->task, r, &err);
+    if (r == 0)
         return;
-    }
-    weir_log_warn("attempt.launch", "%s", err.text);
     snprintf(facts.detail, sizeof(facts.detail), "%.*s",
              WEIR_STR_ARG(weir_str_cut(weir_str(err.text), sizeof(facts.detail) - 1)));
     if (is_for_good(r)) {
