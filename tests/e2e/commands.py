@@ -46,14 +46,43 @@ GPU-1  a         0  NVIDIA H100  79.6 GiB  in-use     1  7
 NAME  PHASE     GPUS  CAPACITY                 HELD      CAUSE
 a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
 """)
-        self.assertRegex(self.weir("get", "ev").stdout.decode(), r"(?m)^ 12  .*  task.state  workload/7  me +queued  running  -$")
+        self.assertRegex(self.weir("get", "ev").stdout.decode(), r"(?m)^ 12  .*  task.state  workload/7  me +running  -$")
+        self.assertRegex(self.weir("get", "ev", "-o", "wide").stdout.decode(), r"(?m)^ 12  .*  me +queued  running  -$")
         for word, name in [("g", b"GPU-1"), ("queues", b"q"), ("job", b"7"), ("nodes", b"a"), ("events", b"12")]:
             self.check(self.weir("get", word, "-o", "name"), 0, name + b"\n")
         self.assertEqual(json.loads(self.weir("get", "gpus", "-o", "json").stdout), [GPU])
         self.check(self.weir("get", "gpsu"), 2, b"", b"weir: get: there is no kind 'gpsu' (did you mean gpus?)\n")
         self.check(self.weir("get", "gpus", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
-        self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events (weir get events -w)\n")
+        self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events (see weir get --help)\n")
+        self.check(self.weir("get", "gpus", "--tail", "3"), 2, b"", b"weir: get: --tail is for events (see weir get --help)\n")
         self.check(self.weir("get", "events", "3"), 2, b"", b"weir: get: events have no names\n")
+
+    def test_a_drained_node(self):
+        node = {"name": "a", "phase": "draining", "cause": None, "gpus": 8, "capacity": {"gpu": 8}, "held": {}}
+        for held, phase, said in [({}, "draining", "drained"), ({"cpu": 1}, "draining", "draining"), ({}, "ready", "ready")]:
+            self.start({("GET", "/v1/nodes"): items({**node, "held": held, "phase": phase})})
+            self.assertRegex(self.weir("get", "nodes").stdout.decode(), rf"(?m)^a +{said} ")
+            self.assertEqual(json.loads(self.weir("get", "nodes", "-o", "json").stdout)[0]["phase"], phase)
+            self.server.stop()
+
+    def test_recent_events(self):
+        now = int(time.time() * 1000)
+        self.start({("GET", "/v1/events"): items(*[
+            {"seq": i, "at_ms": now - (10 - i) * 600000, "actor": "me", "kind": "k", "subject": "s", "cause": None, "before": None,
+             "after": None} for i in range(10)])})
+
+        def seqs(*args):
+            return self.weir("get", "events", "-o", "name", *args).stdout.split()
+
+        self.assertEqual(seqs(), [b"%d" % i for i in range(10)])
+        self.assertEqual(seqs("--tail", "2"), [b"8", b"9"])
+        self.assertEqual(seqs("-n", "0"), [])
+        self.assertEqual(seqs("-n", "11"), [b"%d" % i for i in range(10)])
+        self.assertEqual(seqs("--since", "35m"), [b"7", b"8", b"9"])
+        self.assertEqual(seqs("--since", "35m", "--tail", "1"), [b"9"])
+        self.assertEqual(len(json.loads(self.weir("get", "events", "--since", "35m", "-o", "json").stdout)), 3)
+        self.assertEqual(self.weir("get", "events", "--since", "5m").stderr, b"nothing has happened\n")
+        self.assertEqual(self.weir("get", "events", "-w", "--tail", "1").returncode, 2)
 
     def test_get_one(self):
         self.start({("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
