@@ -373,13 +373,43 @@ class Help(Case):
             self.assertEqual((result.returncode, result.stderr), (0, b""), page)
             self.assertIn(b"EXIT STATUS", re.sub(rb"\x1b\[\d*m|.\x08", b"", result.stdout))
 
-    def complete(self, *words):
+    def complete(self, *words, **more):
         script = self.weir("help", "--completion", "bash").stdout.decode()
         call = f"COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _weir; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         result = subprocess.run(["bash", "--norc", "-c", script + call], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                cwd=self.data, check=False)
+                                cwd=self.data, check=False, env=self.env(**more))
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         return result.stdout.decode().split()
+
+    def test_completion_of_names(self):
+        """The server is asked, with the same --data; what it says cannot mean anything to the shell."""
+        node = {"name": "a-1", "phase": "ready", "gpus": 1, "capacity": {}, "held": {}}
+        self.start({
+            ("GET", "/v1/workloads"): lambda r, a: a.send(200, {"items": [workload("running", name="train", members=3)] + (
+                [workload("succeeded", id="9", name="old")] if r.query.get("all") else [])}),
+            ("GET", "/v1/gpus"): items(GPU, {**GPU, "key": "$(touch${IFS}x)"}, {**GPU, "key": "*"}),
+            ("GET", "/v1/nodes"): items(node), ("GET", "/v1/queues"): items(queue("vision"), queue("other"))})
+        for words, names in [
+            (["cancel", ""], ["7", "train"]), (["cancel", "7", "tr"], ["train"]), (["logs", ""], ["7", "train", "9", "old"]),
+            (["logs", "7", ""], []), (["logs", "-n", "5", "o"], ["old"]), (["logs", "--tail", "=", "5", "o"], ["old"]),
+            (["explain", "t"], ["train"]), (["get", "gpu", ""], ["GPU-1"]), (["get", "-o", "json", "gpus", "G"], ["GPU-1"]),
+            (["get", "gpu", "GPU-1", ""], []), (["get", "events", ""], []), (["describe", "workload", ""], ["7", "train", "9", "old"]),
+            (["describe", "node", ""], ["a-1"]), (["delete", "queue", ""], ["vision", "other"]), (["delete", "wl", "7", ""], ["7", "train"]),
+            (["delete", "queue", "other", "v"], ["vision"]), (["cordon", ""], ["a-1", "GPU-1"]), (["drain", "x", ""], ["a-1"]),
+            (["run", "--queue", "v"], ["vision"]), (["ps", "--queue", "=", "v"], ["vision"]), (["ps", ""], []),
+            (["run", "--", "python", "--name", "-"], []), (["help", "des"], ["describe"]), (["help", "run", ""], []),
+        ]:
+            self.assertEqual(self.complete(WEIR, *words), names, words)
+            self.assertEqual(self.complete(WEIR, words[0], "--data", self.data, *words[1:], WEIR_DATA="/no/such"), names, words)
+        self.assertNotIn("x", os.listdir(self.data))
+
+    def test_completion_does_not_wait_for_a_server(self):
+        self.start({("GET", "/v1/workloads"): lambda r, a: time.sleep(20)})
+        began = time.monotonic()
+        self.assertEqual(self.complete(WEIR, "cancel", ""), [])
+        self.assertLess(time.monotonic() - began, 10)
+        self.server.stop()
+        self.assertEqual(self.complete(WEIR, "cancel", ""), [])
 
     def test_completion(self):
         self.assertEqual(self.complete("weir", "ca"), ["cancel"])
