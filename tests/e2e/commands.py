@@ -365,6 +365,13 @@ class Help(Case):
         self.assertEqual(pages, sorted(["weir.1"] + [f"weir-{command}.1" for command in self.commands()]))
         with open(os.path.join(self.data, "weir-run.1"), "rb") as file:
             self.assertEqual(self.weir("help", "--man", "run").stdout, file.read())
+        for page in pages:
+            with open(os.path.join(self.data, page), encoding="utf-8") as file:
+                self.assertNotIn("...", file.read(), page)
+        with open(os.path.join(self.data, "weir.1"), encoding="utf-8") as file:
+            overview = file.read()
+        for text in (".SH EXAMPLES", ".SH FILES", ".SH ENVIRONMENT", "weir.service", "weir.sock", "/etc/default/weir"):
+            self.assertIn(text, overview)
         if shutil.which("groff") is None:
             self.skipTest("no groff to lint them")
         for page in pages:
