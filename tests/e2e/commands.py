@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 from client_case import CANCEL, EXPLAIN, ONE, SUBMIT, WEIR, Case, eventually
 from fake_weir import Cut, FakeWeir, always, workload
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GPU = {"key": "GPU-1", "model": "NVIDIA H100", "class": "h100-sxm", "node": "a", "index": 0, "state": "in-use", "health": "healthy",
        "cordoned": False, "holders": [{"id": "7", "name": "job", "owner": "me", "member": 0, "gpus": 1, "memory_bytes": None}],
        "foreign_processes": 0, "memory_bytes": 85520809984, "held": 1}
@@ -319,6 +320,30 @@ class Tokens(Case):
         tokens = {process.communicate(timeout=60)[0].decode().strip() for process in processes}
         self.assertEqual({line.split()[0] for line in self.read().splitlines()}, tokens)
         self.assertEqual(len(tokens), 20)
+
+
+class Deploy(Case):
+    def test_the_unit(self):
+        """What systemd itself says of it, and that its command line is one weir takes."""
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("no systemd-analyze")
+        with open(os.path.join(ROOT, "deploy/systemd/weir.service.in"), encoding="utf-8") as file:
+            text = file.read()
+        os.symlink(WEIR, os.path.join(self.data, "weir"))
+        unit = os.path.join(self.data, "weir.service")
+        for change, is_good in [(("@bindir@", self.data), True), (("RestartSec", "RestartSoon"), False)]:
+            text = text.replace(*change)
+            with open(unit, "w", encoding="utf-8") as file:
+                file.write(text)
+            result = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    check=False)
+            about = [line for line in result.stdout.splitlines() if b"weir.service" in line]
+            self.assertEqual(about == [], is_good, result.stdout)
+        (command,) = re.findall(r"(?m)^ExecStart=(.*)$", text)
+        words = command.replace("$WEIR_UP_OPTIONS", "--nosuch").split()
+        result = subprocess.run(words, env=self.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("no option --nosuch", result.stderr.decode())
 
 
 class Help(Case):
