@@ -3,6 +3,7 @@
 #include "base/tree.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/events.h"
 #include "cmd/kinds.h"
 #include "cmd/watch.h"
 
@@ -17,6 +18,19 @@ static const struct weir_option options[] = {
      .letter = 'w',
      .kind = WEIR_OPTION_FLAG,
      .help = "of events, those to come, until it is interrupted"},
+    {.name = "tail",
+     .letter = 'n',
+     .kind = WEIR_OPTION_COUNT,
+     .argument = "N",
+     .min = 0,
+     .max = 100000000,
+     .help = "of events, the last N only",
+     .example = "50"},
+    {.name = "since",
+     .kind = WEIR_OPTION_DURATION,
+     .argument = "DURATION",
+     .help = "of events, those no older than that",
+     .example = "2h"},
     WEIR_OPTION_OUTPUT,
 };
 
@@ -44,30 +58,47 @@ static int get_one(struct weir_client *client, const struct weir_args *args,
     return result < 0 ? result : weir_output_object(object, args, kind->output, err);
 }
 
+static int get_events(struct weir_client *client, const struct weir_args *args,
+                      const struct weir_kind_entry *kind, struct weir_err *err)
+{
+    bool is_recent = weir_args_has(args, "tail") || weir_args_has(args, "since");
+
+    if (args->n_operands > 1)
+        return weir_error(err, WEIR_E_INVALID, "get: events have no names");
+    if (weir_args_has(args, "watch"))
+        return is_recent ? weir_error(err, WEIR_E_INVALID,
+                                      "get: --watch shows what is to come, --tail and --since what "
+                                      "has been: give one of them")
+                         : weir_watch_events(client, args, err);
+    if (!is_recent || weir_args_has(args, "all"))
+        return list(client, args, kind, err);
+    weir_client_path(client, "/v1/events");
+    return weir_events_recent(client, args, err);
+}
+
 static int get(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     const struct weir_kind_entry *kind = NULL;
     int result = weir_kind_find("get", args->operands[0], &kind, err);
-    bool is_events;
+    static const char *const of_events[] = {"watch", "tail", "since"};
 
     if (result < 0)
         return result;
-    is_events = strcmp(kind->plural, "events") == 0;
-    if (is_events && args->n_operands > 1)
-        return weir_error(err, WEIR_E_INVALID, "get: events have no names");
-    if (!weir_args_has(args, "watch"))
-        return args->n_operands > 1 ? get_one(client, args, kind, err)
-                                    : list(client, args, kind, err);
-    if (!is_events) {
-        weir_error(err, WEIR_E_INVALID, "get: --watch is for events");
-        return weir_error_hint(err, "weir get events -w");
+    if (strcmp(kind->plural, "events") == 0)
+        return get_events(client, args, kind, err);
+    for (size_t i = 0; i < sizeof(of_events) / sizeof(of_events[0]); i++) {
+        if (!weir_args_has(args, of_events[i]))
+            continue;
+        weir_error(err, WEIR_E_INVALID, "get: --%s is for events", of_events[i]);
+        return weir_error_hint(err, "see weir get --help");
     }
-    return weir_watch_events(client, args, err);
+    return args->n_operands > 1 ? get_one(client, args, kind, err) : list(client, args, kind, err);
 }
 
 static const struct weir_example examples[] = {
     {"weir get gpus", "what is there and who holds it"},
     {"weir get queue research -o yaml", "one, with all its fields"},
+    {"weir get events --since 1h --tail 50", "what happened of late"},
     {"weir get events -w", "what happens, as it happens"},
 };
 

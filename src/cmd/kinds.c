@@ -205,11 +205,20 @@ static const struct weir_sheet_column node_columns[] = {
     {.title = "CAUSE", .stretches = true},
 };
 
+/* A node that is being emptied, and on which nothing is left. */
+static bool is_drained(const struct weir_tree *node)
+{
+    const struct weir_tree *held = weir_tree_get(node, "held");
+
+    return weir_str_eq_c(weir_client_text(node, "phase"), "draining") && held != NULL &&
+           held->first == NULL;
+}
+
 static void node_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     (void)now_ms;
     weir_output_cell(table, item, "name");
-    weir_output_cell(table, item, "phase");
+    weir_sheet_add(table, is_drained(item) ? WEIR_STR("drained") : weir_client_text(item, "phase"));
     weir_output_cell(table, item, "gpus");
     add_things(table, weir_tree_get(item, "capacity"));
     add_things(table, weir_tree_get(item, "held"));
@@ -233,7 +242,7 @@ static const struct weir_sheet_column event_columns[] = {
     {.title = "KIND"},
     {.title = "SUBJECT"},
     {.title = "ACTOR"},
-    {.title = "BEFORE"},
+    {.title = "BEFORE", .wide = true},
     {.title = "AFTER"},
     {.title = "CAUSE", .stretches = true},
 };
@@ -253,7 +262,7 @@ static void event_row(struct weir_sheet *table, const struct weir_tree *item, in
     weir_output_cell(table, item, "cause");
 }
 
-static const struct weir_output_kind events_kind = {
+const struct weir_output_kind weir_events_kind = {
     .columns = event_columns,
     .n_columns = COUNT_OF(event_columns),
     .row = event_row,
@@ -268,7 +277,7 @@ static const struct weir_kind_entry kinds[] = {
     {"queues", "queue", {"q"}, &weir_queues_kind},
     {"gpus", "gpu", {"g"}, &gpus_kind},
     {"nodes", "node", {"no", "n"}, &nodes_kind},
-    {"events", "event", {"ev"}, &events_kind},
+    {"events", "event", {"ev"}, &weir_events_kind},
 };
 
 int weir_kind_find(const char *command, const char *word, const struct weir_kind_entry **ret_kind,

@@ -24,5 +24,6 @@ int weir_kind_find(const char *command, const char *word, const struct weir_kind
 void weir_kinds_amounts(struct weir_sheet *table, const struct weir_tree *amounts);
 
 extern const struct weir_output_kind weir_queues_kind;
+extern const struct weir_output_kind weir_events_kind;
 
 #endif

@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
 /* Text of ours into roff: a backslash is \e, a dash a real one (so that options can be copied), a
  * dot or a quote at the start of a line is no request. */
 static void put_text(struct weir_buf *out, struct weir_str text)
@@ -98,22 +100,79 @@ static void put_status(struct weir_buf *out)
                        "(the server is away, input or output fails).\n");
 }
 
+static void put_examples(struct weir_buf *out, const struct weir_example *examples, size_t n)
+{
+    weir_buf_puts(out, ".SH EXAMPLES\n");
+    for (size_t i = 0; i < n; i++) {
+        weir_buf_puts(out, ".TP\n\\fB");
+        put_text(out, weir_str(examples[i].command));
+        weir_buf_puts(out, "\\fR\n");
+        put_line(out, examples[i].says);
+    }
+}
+
+struct entry {
+    const char *name;
+    const char *about;
+};
+
+static void put_entries(struct weir_buf *out, const char *title, const struct entry *entries,
+                        size_t n)
+{
+    weir_buf_printf(out, ".SH %s\n", title);
+    for (size_t i = 0; i < n; i++) {
+        weir_buf_puts(out, ".TP\n\\fB");
+        put_text(out, weir_str(entries[i].name));
+        weir_buf_puts(out, "\\fR\n");
+        put_line(out, entries[i].about);
+    }
+}
+
+static const struct weir_example overview_examples[] = {
+    {"weir up --simulate 8xH100", "a server with simulated GPUs"},
+    {"weir run --gpus 2 -- python train.py", "a job on two GPUs, from another terminal"},
+    {"weir run --detach --name train -- ./train.sh", "the same in the background"},
+    {"weir ps", "what runs and what waits"},
+    {"weir explain train", "why it waits, and when it starts"},
+    {"weir logs -f train", "what it writes"},
+    {"systemctl enable --now weir", "the server as a service of the machine"},
+};
+
+static const struct entry overview_files[] = {
+    {"/var/lib/weir, ~/.local/share/weir",
+     "The data directory of root's server, and of anybody else's: weir.db (queues, jobs, history), "
+     "out (output), decisions, tokens. Users without a server of their own find root's by "
+     "themselves."},
+    {"DATA/weir.sock", "The socket over which the commands talk to the server: of the data "
+                       "directory that --data names."},
+    {"weir.service", "The unit of systemd for the server, with /var/lib/weir."},
+    {"/etc/default/weir", "Further options of weir up for that unit, in WEIR_UP_OPTIONS."},
+};
+
+static const struct entry overview_environment[] = {
+    {"WEIR_DATA", "The data directory, as --data."},
+    {"WEIR_SERVER", "The address of a server, as --server."},
+    {"WEIR_TOKEN", "The token that says who asks there."},
+    {"NO_COLOR", "No colour if it is set."},
+};
+
 static void put_overview(struct weir_buf *out)
 {
     put_head(out, "weir", "the control plane for GPUs");
-    weir_buf_puts(out, ".B weir\n.I COMMAND\n[\\fIOPTION\\fR]...\n.SH DESCRIPTION\n"
-                       "Schedules GPUs among jobs, shares them, watches them. Each command has a "
-                       "page of its own.\n.SH COMMANDS\n");
+    weir_buf_puts(out, ".B weir\n.I COMMAND\n[\\fIOPTION\\fR]…\n.SH DESCRIPTION\n"
+                       "Schedules GPUs among jobs on one machine: queues with guarantees and "
+                       "limits, priorities, preemption, and the reason why a job waits. A server "
+                       "(\\fBweir up\\fR) decides and runs the jobs; the other commands ask it "
+                       "over its socket. Each command has a page of its own.\n.SH COMMANDS\n");
     for (size_t i = 0; weir_commands[i] != NULL; i++) {
         if (weir_commands[i]->is_hidden)
             continue;
         weir_buf_printf(out, ".TP\n\\fBweir\\-%s\\fR(1)\n", weir_commands[i]->name);
         put_line(out, weir_commands[i]->summary);
     }
-    weir_buf_puts(out, ".SH ENVIRONMENT\n.TP\n\\fBWEIR_DATA\\fR\nThe data directory, as "
-                       "\\fB\\-\\-data\\fR.\n.TP\n\\fBWEIR_SERVER\\fR, \\fBWEIR_TOKEN\\fR\nThe "
-                       "address of a server, as \\fB\\-\\-server\\fR, and the token that says who "
-                       "asks.\n.TP\n\\fBNO_COLOR\\fR\nNo colour if it is set.\n");
+    put_examples(out, overview_examples, COUNT_OF(overview_examples));
+    put_entries(out, "ENVIRONMENT", overview_environment, COUNT_OF(overview_environment));
+    put_entries(out, "FILES", overview_files, COUNT_OF(overview_files));
     put_status(out);
 }
 
@@ -128,7 +187,7 @@ void weir_help_man(const struct weir_command *command, struct weir_buf *out)
     }
     snprintf(page, sizeof(page), "weir-%s", command->name);
     put_head(out, page, command->summary);
-    weir_buf_printf(out, ".B weir %s\n[\\fIOPTION\\fR]...\n", command->name);
+    weir_buf_printf(out, ".B weir %s\n[\\fIOPTION\\fR]…\n", command->name);
     if (command->operands[0] != '\0')
         put_line(out, command->operands);
     weir_buf_puts(out, ".SH DESCRIPTION\n");
@@ -136,13 +195,7 @@ void weir_help_man(const struct weir_command *command, struct weir_buf *out)
     weir_buf_puts(out, ".SH OPTIONS\n");
     for (size_t i = 0; (option = weir_command_option(command, i)) != NULL; i++)
         put_option(out, option);
-    weir_buf_puts(out, ".SH EXAMPLES\n");
-    for (size_t i = 0; i < command->n_examples; i++) {
-        weir_buf_puts(out, ".TP\n\\fB");
-        put_text(out, weir_str(command->examples[i].command));
-        weir_buf_puts(out, "\\fR\n");
-        put_line(out, command->examples[i].says);
-    }
+    put_examples(out, command->examples, command->n_examples);
     put_status(out);
     weir_buf_puts(out, ".SH SEE ALSO\n\\fBweir\\fR(1)\n");
 }

@@ -172,24 +172,51 @@ static int end_list(struct list *list, const struct weir_args *args, struct weir
     return result < 0 ? result : flush_text(list, err);
 }
 
+static void begin_list(struct list *list, const struct weir_args *args,
+                       const struct weir_output_kind *kind)
+{
+    *list = (struct list){.kind = kind,
+                          .form = weir_output_form(args),
+                          .text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX),
+                          .now_ms = weir_clock_wall_ms()};
+    weir_sheet_init(&list->table, kind->columns, kind->n_columns);
+    weir_json_writer_init(&list->writer, &list->text, true);
+    if (list->form == WEIR_OUTPUT_JSON)
+        weir_json_array_begin(&list->writer);
+}
+
+static void finish_list(struct list *list)
+{
+    weir_sheet_finish(&list->table);
+    weir_buf_finish(&list->text);
+}
+
 int weir_output_list(struct weir_client *client, const struct weir_args *args,
                      const struct weir_output_kind *kind, struct weir_err *err)
 {
-    struct list list = {.kind = kind,
-                        .form = weir_output_form(args),
-                        .text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX),
-                        .now_ms = weir_clock_wall_ms()};
+    struct list list;
     int result;
 
-    weir_sheet_init(&list.table, kind->columns, kind->n_columns);
-    weir_json_writer_init(&list.writer, &list.text, true);
-    if (list.form == WEIR_OUTPUT_JSON)
-        weir_json_array_begin(&list.writer);
+    begin_list(&list, args, kind);
     result = weir_client_list(client, add_item, &list, err);
     if (result == 0)
         result = end_list(&list, args, err);
-    weir_sheet_finish(&list.table);
-    weir_buf_finish(&list.text);
+    finish_list(&list);
+    return result;
+}
+
+int weir_output_items(const struct weir_tree *const *items, size_t n, const struct weir_args *args,
+                      const struct weir_output_kind *kind, struct weir_err *err)
+{
+    struct list list;
+    int result = 0;
+
+    begin_list(&list, args, kind);
+    for (size_t i = 0; i < n && result == 0; i++)
+        result = add_item(&list, items[i], err);
+    if (result == 0)
+        result = end_list(&list, args, err);
+    finish_list(&list);
     return result;
 }
 

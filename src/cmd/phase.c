@@ -124,8 +124,8 @@ const struct weir_command weir_command_drain = {
     .operands = "NODE…",
     .about =
         "Nothing new is started on the node, and what runs there is asked to leave: it gets its "
-        "checkpoint signal and its grace time, and waits for its turn again. weir uncordon "
-        "takes the node back into use.",
+        "checkpoint signal and its grace time, and waits for its turn again. When nothing is left, "
+        "weir get nodes says drained. weir uncordon takes the node back into use.",
     .examples = drain_examples,
     .n_examples = sizeof(drain_examples) / sizeof(drain_examples[0]),
     .min_operands = 1,

@@ -158,11 +158,11 @@ static const char *state_color(struct weir_str state)
         const char *state;
         const char *color;
     } colors[] = {
-        {"running", "\033[32m"},   {"ready", "\033[32m"},    {"starting", "\033[36m"},
-        {"queued", "\033[33m"},    {"stopping", "\033[33m"}, {"cordoned", "\033[33m"},
-        {"draining", "\033[33m"},  {"failed", "\033[31m"},   {"lost", "\033[31m"},
-        {"unhealthy", "\033[31m"}, {"gone", "\033[31m"},     {"succeeded", "\033[2m"},
-        {"cancelled", "\033[2m"},
+        {"running", "\033[32m"},  {"ready", "\033[32m"},     {"starting", "\033[36m"},
+        {"queued", "\033[33m"},   {"stopping", "\033[33m"},  {"cordoned", "\033[33m"},
+        {"draining", "\033[33m"}, {"drained", "\033[33m"},   {"failed", "\033[31m"},
+        {"lost", "\033[31m"},     {"unhealthy", "\033[31m"}, {"gone", "\033[31m"},
+        {"succeeded", "\033[2m"}, {"cancelled", "\033[2m"},
     };
 
     for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++)

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 from client_case import CANCEL, EXPLAIN, ONE, SUBMIT, WEIR, Case, eventually
 from fake_weir import Cut, FakeWeir, always, workload
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GPU = {"key": "GPU-1", "model": "NVIDIA H100", "class": "h100-sxm", "node": "a", "index": 0, "state": "in-use", "health": "healthy",
        "cordoned": False, "holders": [{"id": "7", "name": "job", "owner": "me", "member": 0, "gpus": 1, "memory_bytes": None}],
        "foreign_processes": 0, "memory_bytes": 85520809984, "held": 1}
@@ -46,14 +47,43 @@ GPU-1  a         0  NVIDIA H100  79.6 GiB  in-use     1  7
 NAME  PHASE     GPUS  CAPACITY                 HELD      CAUSE
 a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
 """)
-        self.assertRegex(self.weir("get", "ev").stdout.decode(), r"(?m)^ 12  .*  task.state  workload/7  me +queued  running  -$")
+        self.assertRegex(self.weir("get", "ev").stdout.decode(), r"(?m)^ 12  .*  task.state  workload/7  me +running  -$")
+        self.assertRegex(self.weir("get", "ev", "-o", "wide").stdout.decode(), r"(?m)^ 12  .*  me +queued  running  -$")
         for word, name in [("g", b"GPU-1"), ("queues", b"q"), ("job", b"7"), ("nodes", b"a"), ("events", b"12")]:
             self.check(self.weir("get", word, "-o", "name"), 0, name + b"\n")
         self.assertEqual(json.loads(self.weir("get", "gpus", "-o", "json").stdout), [GPU])
         self.check(self.weir("get", "gpsu"), 2, b"", b"weir: get: there is no kind 'gpsu' (did you mean gpus?)\n")
         self.check(self.weir("get", "gpus", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
-        self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events (weir get events -w)\n")
+        self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events (see weir get --help)\n")
+        self.check(self.weir("get", "gpus", "--tail", "3"), 2, b"", b"weir: get: --tail is for events (see weir get --help)\n")
         self.check(self.weir("get", "events", "3"), 2, b"", b"weir: get: events have no names\n")
+
+    def test_a_drained_node(self):
+        node = {"name": "a", "phase": "draining", "cause": None, "gpus": 8, "capacity": {"gpu": 8}, "held": {}}
+        for held, phase, said in [({}, "draining", "drained"), ({"cpu": 1}, "draining", "draining"), ({}, "ready", "ready")]:
+            self.start({("GET", "/v1/nodes"): items({**node, "held": held, "phase": phase})})
+            self.assertRegex(self.weir("get", "nodes").stdout.decode(), rf"(?m)^a +{said} ")
+            self.assertEqual(json.loads(self.weir("get", "nodes", "-o", "json").stdout)[0]["phase"], phase)
+            self.server.stop()
+
+    def test_recent_events(self):
+        now = int(time.time() * 1000)
+        self.start({("GET", "/v1/events"): items(*[
+            {"seq": i, "at_ms": now - (10 - i) * 600000, "actor": "me", "kind": "k", "subject": "s", "cause": None, "before": None,
+             "after": None} for i in range(10)])})
+
+        def seqs(*args):
+            return self.weir("get", "events", "-o", "name", *args).stdout.split()
+
+        self.assertEqual(seqs(), [b"%d" % i for i in range(10)])
+        self.assertEqual(seqs("--tail", "2"), [b"8", b"9"])
+        self.assertEqual(seqs("-n", "0"), [])
+        self.assertEqual(seqs("-n", "11"), [b"%d" % i for i in range(10)])
+        self.assertEqual(seqs("--since", "35m"), [b"7", b"8", b"9"])
+        self.assertEqual(seqs("--since", "35m", "--tail", "1"), [b"9"])
+        self.assertEqual(len(json.loads(self.weir("get", "events", "--since", "35m", "-o", "json").stdout)), 3)
+        self.assertEqual(self.weir("get", "events", "--since", "5m").stderr, b"nothing has happened\n")
+        self.assertEqual(self.weir("get", "events", "-w", "--tail", "1").returncode, 2)
 
     def test_get_one(self):
         self.start({("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
@@ -292,6 +322,30 @@ class Tokens(Case):
         self.assertEqual(len(tokens), 20)
 
 
+class Deploy(Case):
+    def test_the_unit(self):
+        """What systemd itself says of it, and that its command line is one weir takes."""
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("no systemd-analyze")
+        with open(os.path.join(ROOT, "deploy/systemd/weir.service.in"), encoding="utf-8") as file:
+            text = file.read()
+        os.symlink(WEIR, os.path.join(self.data, "weir"))
+        unit = os.path.join(self.data, "weir.service")
+        for change, is_good in [(("@bindir@", self.data), True), (("RestartSec", "RestartSoon"), False)]:
+            text = text.replace(*change)
+            with open(unit, "w", encoding="utf-8") as file:
+                file.write(text)
+            result = subprocess.run(["systemd-analyze", "verify", "--man=no", unit], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                    check=False)
+            about = [line for line in result.stdout.splitlines() if b"weir.service" in line]
+            self.assertEqual(about == [], is_good, result.stdout)
+        (command,) = re.findall(r"(?m)^ExecStart=(.*)$", text)
+        words = command.replace("$WEIR_UP_OPTIONS", "--nosuch").split()
+        result = subprocess.run(words, env=self.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("no option --nosuch", result.stderr.decode())
+
+
 class Help(Case):
     def commands(self):
         text = self.weir("--help").stdout.decode()
@@ -336,6 +390,13 @@ class Help(Case):
         self.assertEqual(pages, sorted(["weir.1"] + [f"weir-{command}.1" for command in self.commands()]))
         with open(os.path.join(self.data, "weir-run.1"), "rb") as file:
             self.assertEqual(self.weir("help", "--man", "run").stdout, file.read())
+        for page in pages:
+            with open(os.path.join(self.data, page), encoding="utf-8") as file:
+                self.assertNotIn("...", file.read(), page)
+        with open(os.path.join(self.data, "weir.1"), encoding="utf-8") as file:
+            overview = file.read()
+        for text in (".SH EXAMPLES", ".SH FILES", ".SH ENVIRONMENT", "weir.service", "weir.sock", "/etc/default/weir"):
+            self.assertIn(text, overview)
         if shutil.which("groff") is None:
             self.skipTest("no groff to lint them")
         for page in pages:
@@ -344,13 +405,43 @@ class Help(Case):
             self.assertEqual((result.returncode, result.stderr), (0, b""), page)
             self.assertIn(b"EXIT STATUS", re.sub(rb"\x1b\[\d*m|.\x08", b"", result.stdout))
 
-    def complete(self, *words):
+    def complete(self, *words, **more):
         script = self.weir("help", "--completion", "bash").stdout.decode()
         call = f"COMP_WORDS=({' '.join(repr(w) for w in words)}); COMP_CWORD={len(words) - 1}; _weir; printf '%s\\n' \"${{COMPREPLY[@]}}\""
         result = subprocess.run(["bash", "--norc", "-c", script + call], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                cwd=self.data, check=False)
+                                cwd=self.data, check=False, env=self.env(**more))
         self.assertEqual((result.returncode, result.stderr), (0, b""))
         return result.stdout.decode().split()
+
+    def test_completion_of_names(self):
+        """The server is asked, with the same --data; what it says cannot mean anything to the shell."""
+        node = {"name": "a-1", "phase": "ready", "gpus": 1, "capacity": {}, "held": {}}
+        self.start({
+            ("GET", "/v1/workloads"): lambda r, a: a.send(200, {"items": [workload("running", name="train", members=3)] + (
+                [workload("succeeded", id="9", name="old")] if r.query.get("all") else [])}),
+            ("GET", "/v1/gpus"): items(GPU, {**GPU, "key": "$(touch${IFS}x)"}, {**GPU, "key": "*"}),
+            ("GET", "/v1/nodes"): items(node), ("GET", "/v1/queues"): items(queue("vision"), queue("other"))})
+        for words, names in [
+            (["cancel", ""], ["7", "train"]), (["cancel", "7", "tr"], ["train"]), (["logs", ""], ["7", "train", "9", "old"]),
+            (["logs", "7", ""], []), (["logs", "-n", "5", "o"], ["old"]), (["logs", "--tail", "=", "5", "o"], ["old"]),
+            (["explain", "t"], ["train"]), (["get", "gpu", ""], ["GPU-1"]), (["get", "-o", "json", "gpus", "G"], ["GPU-1"]),
+            (["get", "gpu", "GPU-1", ""], []), (["get", "events", ""], []), (["describe", "workload", ""], ["7", "train", "9", "old"]),
+            (["describe", "node", ""], ["a-1"]), (["delete", "queue", ""], ["vision", "other"]), (["delete", "wl", "7", ""], ["7", "train"]),
+            (["delete", "queue", "other", "v"], ["vision"]), (["cordon", ""], ["a-1", "GPU-1"]), (["drain", "x", ""], ["a-1"]),
+            (["run", "--queue", "v"], ["vision"]), (["ps", "--queue", "=", "v"], ["vision"]), (["ps", ""], []),
+            (["run", "--", "python", "--name", "-"], []), (["help", "des"], ["describe"]), (["help", "run", ""], []),
+        ]:
+            self.assertEqual(self.complete(WEIR, *words), names, words)
+            self.assertEqual(self.complete(WEIR, words[0], "--data", self.data, *words[1:], WEIR_DATA="/no/such"), names, words)
+        self.assertNotIn("x", os.listdir(self.data))
+
+    def test_completion_does_not_wait_for_a_server(self):
+        self.start({("GET", "/v1/workloads"): lambda r, a: time.sleep(20)})
+        began = time.monotonic()
+        self.assertEqual(self.complete(WEIR, "cancel", ""), [])
+        self.assertLess(time.monotonic() - began, 10)
+        self.server.stop()
+        self.assertEqual(self.complete(WEIR, "cancel", ""), [])
 
     def test_completion(self):
         self.assertEqual(self.complete("weir", "ca"), ["cancel"])

@@ -1,4 +1,5 @@
 """The README's tour, executed as it stands."""
+import json
 import os
 import re
 import shutil
@@ -90,11 +91,37 @@ def test_dev_run(t):
 
 def test_the_pages_links_lead_somewhere(t):
     del t
-    for page in ('README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/jobs.md', 'docs/api.md'):
+    for page in ('README.md', 'ARCHITECTURE.md', 'CONTRIBUTING.md', 'docs/jobs.md', 'docs/api.md', 'docs/operating.md', 'docs/benchmarks.md'):
         with open(os.path.join(weirlib.ROOT, page), encoding='utf-8') as file:
             for target in re.findall(r'\]\(([^)#]+)\)', file.read()):
                 if not target.startswith('http'):
                     assert os.path.exists(os.path.join(weirlib.ROOT, os.path.dirname(page), target)), (page, target)
+
+
+def test_the_page_of_jobs_names_everything(t):
+    """docs/jobs.md: every option of weir run, every field of a Workload, and the file in it can be applied."""
+    server = t.serve()
+    with open(os.path.join(weirlib.ROOT, 'docs/jobs.md'), encoding='utf-8') as file:
+        page = file.read()
+    options = re.findall(r'(?m)^ +(?:-\w, )?(--[a-z-]+)', server.cli('run', '--help').stdout.decode())
+    assert len(options) > 20 and '--cwd' in options and '--detach' in options, options
+    asked, _, rest = page.partition('## Jobs as files')
+    assert not [option for option in options if not re.search(rf'`{option}\b(?!-)', asked)], options
+    (text,) = re.findall(r'^```yaml workload\n(.*?)^```', rest, re.M | re.S)
+    with open(os.path.join(weirlib.ROOT, 'data/schema/workload.json'), encoding='utf-8') as file:
+        spec = json.load(file)['properties']['spec']['properties']
+    named = re.findall(r'(?m)^  (\w+):', text.partition('spec:')[2])
+    # An array and a gang in one do not go together: it stands in the remark.
+    assert 'array: 100' in text and sorted(named + ['array']) == sorted(spec), set(spec) ^ set(named)
+    # The machine of a test is smaller than that of the page.
+    small = text.replace('/data/run1', t.dir).replace('cpu: 4 ', 'cpu: 500m').replace('memory: 32Gi', 'memory: 64Mi')
+    path = os.path.join(t.dir, 'job.yaml')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: vision}\n---\n' + small)
+    before = len(server.jobs())
+    for _ in range(2):
+        server.cli('apply', '-f', path)
+    assert len(server.jobs()) == before + 2
 
 
 if __name__ == '__main__':

@@ -11,6 +11,7 @@ import json
 import os
 import pathlib
 import re
+import subprocess
 import sys
 
 import files
@@ -139,7 +140,7 @@ def test_environment():
     return {
         **os.environ,
         "PATH": f"{ROOT / '.venv/bin'}:{os.environ['PATH']}",
-        "WEIR_REQUIRE_CLIENTS": "1",  # ./dev has made .venv
+        "WEIR_REQUIRE_CLIENTS": "1",  # main() has made .venv
         "ASAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_summary=1:detect_stack_use_after_return=1",
         "UBSAN_OPTIONS": "halt_on_error=1:abort_on_error=1:print_summary=1:print_stacktrace=1",
     }
@@ -307,6 +308,24 @@ def choose(names, known):
     return with_needs(wanted, known), chosen
 
 
+def need(*needs):
+    """Whether what the functions of packages.sh get is there now."""
+    script = "set -euo pipefail; . tools/dev/packages.sh; " + "; ".join(needs)
+    return subprocess.run(["bash", "-c", script], cwd=ROOT, check=False).returncode == 0
+
+
+def unknown_names(chosen):
+    """(those that no test has either, what went wrong). The builds are set up for that, nothing is compiled."""
+    for build in SUITES if chosen.names else ():
+        good, output = set_up(build)
+        if good:
+            good, output = run_command(["ninja", "-C", build, "--quiet", "build.ninja"], cwd=ROOT)
+        if not good:
+            return [], first_failure(output)
+        chosen.tests(build)
+    return chosen.missed(), ""
+
+
 def self_test():
     """The parts that nothing else would miss: which paths are of one machine, and where a failed build is shown from."""
     bad = ["at /work/x/y", '"/home/jane/src"', "cd /root/.cache", "(/Users/jane/x)", f"in {ROOT}/build"]
@@ -318,7 +337,37 @@ def self_test():
     assert first_failure("Compiler: YES\nx.build:1:0: ERROR: bad\nFAILED: y") == "x.build:1:0: ERROR: bad\nFAILED: y"
     assert first_failure("[1/2] cc a\nFAILED: b.o\nb.c:1: error") == "FAILED: b.o\nb.c:1: error"
     assert first_failure("cannot start") == "cannot start"
+    picked, chosen = choose(["layers", "nosuch"], stages(False))
+    assert [stage.name for stage in picked] == ["build", "build-asan", "layers", "test", "test-asan"]
+    assert chosen.missed() == ["nosuch"]
+    self_test_dev()
     return 0
+
+
+def self_test_dev():
+    """How ./dev takes its arguments: what is wrong with them is said before anything is made or built."""
+
+    def dev(*words, status, says, **environment):
+        done = subprocess.run([str(ROOT / "dev"), *words], cwd=ROOT, env={**os.environ, **environment}, check=False,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = done.stdout.decode()
+        assert done.returncode == status and says in said, (words, done.returncode, said)
+
+    usage = "usage: ./dev install"
+    dev("install", "--help", status=0, says=usage)
+    for words, says in [(["/tmp/x"], "does not know '/tmp/x'"), (["--prefix=rel"], "'rel' is not a path from / on"),
+                        (["--prefix", "rel"], "'rel' is not a path"), (["--prefix="], "'' is not a path"),
+                        (["--prefix"], "--prefix needs a folder"), (["--prefix=/a", "-x"], "does not know '-x'")]:
+        dev("install", *words, status=2, says=says)
+        dev("install", *words, status=2, says=usage)
+    dev("install", status=2, says="DESTDIR 'rel' is not a path from / on", DESTDIR="rel")
+    dev("check", "--nosuch", status=2, says="no option --nosuch")
+    dev("check", "--list", status=0, says="includes point down")
+    script = '. tools/dev/build.sh; quietly() { echo "$*"; }; install_options "$@"; build_install "$prefix"'
+    for words, prefix in [([], "/usr/local"), (["--prefix=/a/"], "/a/"), (["--prefix", "/"], "/")]:
+        good, said = run_command(["bash", "-euc", script, "bash", *words], cwd=ROOT, env={**os.environ, "DESTDIR": "/d/"})
+        assert good and re.search(rf"meson (configure|setup) build -Dprefix={prefix}\n", said), said
+        assert f"installed: /d{prefix.rstrip('/')}/bin/weir\n" in said, said
 
 
 def main(arguments):
@@ -336,10 +385,16 @@ def main(arguments):
             print(f"{stage.name:<14} {stage.about}")
         return 0
     picked, chosen = choose(names, known)
+    if not need("need_packages build check"):
+        return 3
+    unknown, problem = unknown_names(chosen)
+    if unknown or problem:
+        print(problem or f"dev: no stage and no test is called like {' or '.join(unknown)}; ./dev check --list",
+              file=sys.stderr)
+        return 1 if problem else 2
+    if any(stage.name.startswith("test") for stage in picked) and not need("need_python_tools"):
+        return 3
     total = Runner(picked).run()
-    if chosen.missed() and not total.failed:
-        print(f"no stage and no test is called like {' or '.join(chosen.missed())}")
-        total += Counts(failed=1)
     print(total)
     return 1 if total.failed else 0
 
