@@ -6,10 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 int weir_datadir_default(char *ret_path, size_t size, struct weir_err *err)
@@ -126,6 +129,43 @@ int weir_datadir_lock(const char *path, int *ret_fd, struct weir_err *err)
     n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
     if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
         return weir_error_errno(err, errno, "write '%s'", name);
+    *ret_fd = WEIR_TAKE_FD(fd);
+    return 0;
+}
+
+static pid_t peer_of(const struct sockaddr_un *name, socklen_t size)
+{
+    weir_cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    struct ucred peer = {0};
+    socklen_t peer_size = sizeof(peer);
+
+    if (fd < 0 || connect(fd, (const struct sockaddr *)name, size) < 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &peer_size) < 0)
+        return 0;
+    return peer.pid;
+}
+
+/* A name in the kernel that goes with its process; nothing is ever said through it. */
+int weir_datadir_lock_space(uint64_t space, int *ret_fd, struct weir_err *err)
+{
+    weir_cleanup_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    socklen_t size;
+
+    snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "weir-store-%016llx",
+             (unsigned long long)space);
+    size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name.sun_path + 1));
+    if (fd < 0)
+        return weir_error_errno(err, errno, "make a socket");
+    if (bind(fd, (const struct sockaddr *)&name, size) < 0) {
+        if (errno != EADDRINUSE)
+            return weir_error_errno(err, errno, "take the name of the store");
+        weir_error(err, WEIR_E_EXISTS, "a copy of this store is in use by weir (pid %d)",
+                   (int)peer_of(&name, size));
+        return weir_error_hint(err, "stop that one first: both would take its jobs for theirs");
+    }
+    if (listen(fd, 1) < 0)
+        return weir_error_errno(err, errno, "take the name of the store");
     *ret_fd = WEIR_TAKE_FD(fd);
     return 0;
 }

@@ -3,6 +3,7 @@
 #define WEIR_APP_DATADIR_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct weir_err;
 
@@ -17,5 +18,8 @@ int weir_datadir_default(char *ret_path, size_t size, struct weir_err *err);
 int weir_datadir_prepare(const char *path, char *ret_path, size_t size, struct weir_err *err);
 /* Holds DATA/lock for the life of the process. WEIR_E_EXISTS names the pid that has it. */
 int weir_datadir_lock(const char *path, int *ret_fd, struct weir_err *err);
+/* The same for the store, by its identity (weir_store.space) on this machine: a copy has the same,
+ * and would take what runs under the original for its own. WEIR_E_EXISTS names the pid. */
+int weir_datadir_lock_space(uint64_t space, int *ret_fd, struct weir_err *err);
 
 #endif

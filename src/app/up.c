@@ -45,6 +45,7 @@ struct up {
     char data_dir[WEIR_DATADIR_PATH_MAX];
     char address[PATH_BYTES]; /* for people: where to reach it */
     int lock_fd;
+    int space_fd;
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
@@ -283,11 +284,13 @@ static int start_loop(struct up *up, struct weir_err *err)
 static int open_store(struct up *up, struct weir_err *err)
 {
     char path[PATH_BYTES];
+    int r;
 
     snprintf(path, sizeof(path), "%s/weir.db", up->data_dir);
     if (chmod(path, 0600) < 0 && errno != ENOENT)
         return weir_error_errno(err, errno, "make '%s' private", path);
-    return weir_sqlite_open(path, &up->sqlite, &up->server.store, err);
+    r = weir_sqlite_open(path, &up->sqlite, &up->server.store, err);
+    return r < 0 ? r : weir_datadir_lock_space(up->server.store.space, &up->space_fd, err);
 }
 
 struct earlier {
@@ -512,6 +515,8 @@ static void close_all(struct up *up)
     weir_local_close(up->local);
     weir_sqlite_close(up->sqlite);
     weir_schemas_unload();
+    if (up->space_fd >= 0)
+        close(up->space_fd);
     if (up->lock_fd >= 0)
         close(up->lock_fd);
 }
@@ -530,7 +535,7 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     static struct up up; /* large, and one of a kind */
     int r;
 
-    up = (struct up){.options = options, .lock_fd = -1, .launcher_fd = -1};
+    up = (struct up){.options = options, .lock_fd = -1, .space_fd = -1, .launcher_fd = -1};
     set_defaults(&up.server);
     up.server.changed_arg = &up;
     signal(SIGPIPE, SIG_IGN);

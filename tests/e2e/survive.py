@@ -530,6 +530,23 @@ def test_a_store_from_another_time(t):
         assert max(numbers) > max(int(number) for number in running), (how, numbers)
 
 
+def test_a_copy_is_refused_beside_the_original(t):
+    """It would take what runs under the original for its own, and end what its own files know nothing of."""
+    server = t.serve('--simulate', '2xH100')
+    running = server.submit('--', 'sleep', '60')
+    server.wait_state(running, 'running')
+    copy = os.path.join(t.dir, 'copy')
+    os.mkdir(copy, 0o700)
+    server.stop()
+    for name in ('weir.db', 'slots'):
+        shutil.copy(os.path.join(server.data, name), copy)
+    server.start()
+    done = subprocess.run([weirlib.WEIR, 'up', '--no-demo', '--simulate', '2xH100', '--data', copy, '--listen', '127.0.0.1:0'],
+                          capture_output=True, timeout=60, check=False, env=server.env)
+    assert done.returncode == 1 and f'is in use by weir (pid {server.process.pid})' in done.stderr.decode(), done
+    assert server.job(running)['state'] == 'running' and processes_of(server.data), server.job(running)
+
+
 def test_damaged_output(t):
     """Nobody can tell output that was overwritten; where it cannot be read, logs says so, and a job's end still comes."""
     server = t.serve()

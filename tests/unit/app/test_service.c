@@ -215,7 +215,7 @@ static void suggests_a_queue_of_however_many(void **state)
     tick();
     assert_string_equal(hint_for_queue("reserch-003"), "did you mean 'research-003'?");
     assert_string_equal(hint_for_queue("q-1999"), "did you mean 'q-199'?");
-    assert_string_equal(hint_for_queue("defautl"), "did you mean 'default'?");
+    assert_string_equal(hint_for_queue("deflault"), "did you mean 'default'?");
     assert_string_equal(hint_for_queue("something-else"), "`weir get queues` lists them");
 }
 

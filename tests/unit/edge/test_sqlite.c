@@ -185,7 +185,7 @@ static void queues_and_cordons_are_read_back(void **state)
     weir_buf_reset(&seen);
     find_cordon(&f, WEIR_SUBJECT_NODE, "alpha", &seen);
     find_cordon(&f, WEIR_SUBJECT_DEVICE, "alpha", &seen);
-    find_cordon(&f, WEIR_SUBJECT_NODE, "alph", &seen);
+    find_cordon(&f, WEIR_SUBJECT_NODE, "alp", &seen);
     snprintf(want, sizeof(want), "%u alpha %u user:ana;", WEIR_SUBJECT_NODE, WEIR_NODE_DRAINING);
     assert_string_equal(weir_buf_cstr(&seen), want);
     weir_buf_finish(&seen);
