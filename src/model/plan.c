@@ -35,6 +35,12 @@ const char *weir_cause_name(enum weir_cause cause)
     return cause < WEIR_CAUSE_MAX ? causes[cause] : "unknown";
 }
 
+bool weir_cause_makes_room(uint32_t cause)
+{
+    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
+           cause == WEIR_CAUSE_DRAINED;
+}
+
 const char *weir_reason_name(enum weir_reason_code code)
 {
     return code < WEIR_REASON_CODE_MAX ? reasons[code] : "Unknown";

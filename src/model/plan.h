@@ -208,6 +208,8 @@ struct weir_plan {
 
 const char *weir_action_name(enum weir_action_kind kind);
 const char *weir_cause_name(enum weir_cause cause);
+/* Whether it is why a task leaves to be queued again: preempted, reclaimed or drained. */
+bool weir_cause_makes_room(uint32_t cause);
 const char *weir_reason_name(
     enum weir_reason_code code); /* "Priority", "Resources", "QueueLimit"… */
 const char *weir_level_name(enum weir_reason_level level);

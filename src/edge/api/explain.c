@@ -321,6 +321,25 @@ static void describe_life(struct explaining *e, const struct weir_workload_recor
     add_sentence(e, &text);
 }
 
+/* The first of its tasks that had to leave and waits again. */
+static int describe_stopped(void *arg, const struct weir_task_record *task)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+    struct explaining *e = arg;
+
+    if (task->state != WEIR_TASK_QUEUED || !weir_cause_makes_room(task->cause) ||
+        task->detail.len == 0)
+        return 0;
+    weir_buf_printf(&text, "its attempt %u was stopped", task->attempt);
+    if (task->ended_wall_ms > 0) {
+        weir_buf_puts(&text, " at ");
+        weir_words_time(task->ended_wall_ms, e->words.now_wall_ms, &text);
+    }
+    weir_buf_printf(&text, ": %.*s", WEIR_STR_ARG(task->detail));
+    add_sentence(e, &text);
+    return 1;
+}
+
 static void describe_waiting(struct explaining *e)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
@@ -366,11 +385,15 @@ static bool is_waiting(const struct weir_api_index *index, uint32_t row)
 static void put_explanation(struct explaining *e, const struct weir_workload_record *record,
                             const struct weir_verdict *verdict, const struct expected *expected)
 {
+    const struct weir_store *store = weir_api_store(e->call->api);
+
     weir_json_object_begin(e->w);
     weir_api_put_id(e->w, "id", record->number);
     weir_api_put_str(e->w, "name", record->name);
     weir_api_put_str(e->w, "state",
                      weir_str(weir_task_state_name((enum weir_task_state)record->state)));
+    if (record->state == WEIR_TASK_QUEUED && record->detail.len > 0)
+        store->each_task(store->ctx, record->number, describe_stopped, e, NULL);
     if (record->state != WEIR_TASK_QUEUED)
         describe_life(e, record);
     else if (verdict == NULL)
