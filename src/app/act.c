@@ -5,19 +5,13 @@
 enum { CANNOT_EXECUTE = 126 };
 
 /* Who has to leave room gets its checkpoint signal first; who ends for good does not. */
-static bool leaves_room(uint32_t cause)
-{
-    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
-           cause == WEIR_CAUSE_DRAINED;
-}
-
 void weir_server_stop(struct weir_server *server, uint32_t task)
 {
     const struct weir_world *state = weir_edit_view(server->edit);
     const struct weir_task *row = weir_world_task(state, task);
     const struct weir_workload *w = weir_world_workload(state, row->workload);
     struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
-    bool checkpoints = leaves_room(row->stop_cause) && w->checkpoint_signal != 0;
+    bool checkpoints = weir_cause_makes_room(row->stop_cause) && w->checkpoint_signal != 0;
     char name[WEIR_SERVER_TASK_NAME_MAX];
     struct weir_err err = WEIR_ERR_INIT;
     int r;

@@ -31,7 +31,7 @@ uint64_t weir_decision_layout(void)
                               sizeof(struct weir_verdict), WEIR_UNBLOCK_MAX,
                               sizeof(struct weir_reason),  WEIR_REASON_CODE_MAX,
                               sizeof(struct weir_holder),  WEIR_LEVEL_MAX,
-                              sizeof(struct weir_awaited)};
+                              sizeof(struct weir_awaited), sizeof(struct weir_cordoned)};
 
     return weir_hash_sip13(3, 4, parts, sizeof(parts));
 }

@@ -182,6 +182,25 @@ static int restore_attempt(struct weir_server *server, uint32_t task,
     return 0; /* the first tick looks at every attempt */
 }
 
+/* Why the last attempt of what waits again had to leave. */
+static int restore_detail(struct weir_server *server, uint32_t task,
+                          const struct weir_task_record *record, struct weir_err *err)
+{
+    struct weir_server_attempt *attempt;
+    char *detail;
+
+    if (record->detail.len == 0 || !weir_cause_makes_room(record->cause))
+        return 0;
+    attempt = weir_server_attempt_of(server, task);
+    detail = attempt != NULL ? weir_mem_alloc(record->detail.len + 1) : NULL;
+    if (detail == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for why an attempt left");
+    memcpy(detail, record->detail.ptr, record->detail.len);
+    detail[record->detail.len] = '\0';
+    attempt->detail = detail;
+    return 0;
+}
+
 struct task_loading {
     struct weir_server *server;
     struct weir_err *err;
@@ -224,8 +243,10 @@ static int load_task(void *arg, const struct weir_task_record *record)
         row->cause = record->cause;
         return r < 0 ? r : restore_attempt(server, task, record, loading->err);
     }
-    if (record->state == WEIR_TASK_QUEUED)
-        return 0;
+    if (record->state == WEIR_TASK_QUEUED) {
+        row->ended_wall_ms = record->ended_wall_ms;
+        return restore_detail(server, task, record, loading->err);
+    }
     row->started_wall_ms = record->started_wall_ms;
     if (weir_edit_task_end(server->edit, task, (enum weir_task_state)record->state) < 0)
         return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");

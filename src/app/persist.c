@@ -69,15 +69,18 @@ static struct weir_str node_name(const struct weir_world *world, uint32_t node)
                              : weir_world_string(world, weir_world_node(world, node)->name);
 }
 
-/* When a task that has ended did: as its shim saw it, where one did. */
+/* When a task that has ended, or had to leave and waits again, did: as its shim saw it, where one
+ * did. */
 static int64_t ended_at(const struct weir_task *task, struct weir_now now)
 {
+    if (task->state == WEIR_TASK_QUEUED && weir_cause_makes_room(task->cause))
+        return task->ended_wall_ms;
     if (!weir_task_state_is_final(task->state))
         return 0;
     return task->ended_wall_ms > 0 ? task->ended_wall_ms : now.wall_ms;
 }
 
-/* Why its attempt could not be started; "" where it was, or nothing is known. */
+/* Why its attempt could not be started or had to leave; "" where neither, or nothing is known. */
 static const char *detail_of(struct weir_server *server, uint32_t task)
 {
     const struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
@@ -231,6 +234,22 @@ static int read_tasks(struct weir_server *server, uint64_t number, struct told_b
     return server->store.each_task(server->store.ctx, number, read_task, told, err);
 }
 
+/* Of what waits again: why it had to leave. */
+static void sum_up_leaving(struct weir_server *server, const struct weir_world *after,
+                           const struct weir_workload *w, struct weir_workload_record *record,
+                           struct weir_buf *detail)
+{
+    for (uint32_t t = w->first_task; t != WEIR_NONE && detail->len == 0;) {
+        const struct weir_task *task = weir_world_task(after, t);
+
+        if (task->state == WEIR_TASK_QUEUED && weir_cause_makes_room(task->cause)) {
+            record->cause = task->cause;
+            weir_buf_puts(detail, detail_of(server, t));
+        }
+        t = task->next_in_workload;
+    }
+}
+
 static int persist_workload(struct weir_server *server, const struct weir_world *before,
                             const struct weir_world *after, uint32_t index, struct weir_now now,
                             struct weir_err *err)
@@ -252,6 +271,10 @@ static int persist_workload(struct weir_server *server, const struct weir_world 
     tasks.detail_member = told.member;
     if (!weir_task_state_is_final(record.state))
         record.ended_wall_ms = 0;
+    if (record.state == WEIR_TASK_QUEUED)
+        sum_up_leaving(server, after, w, &record, &tasks.detail);
+    else if (!weir_task_state_is_final(record.state))
+        weir_buf_reset(&tasks.detail);
     else if (w->n_tasks > 1)
         r = read_tasks(server, w->number, &tasks, err);
     else
@@ -323,6 +346,9 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
         weir_buf_puts(&detail, " on ");
         weir_buf_str(&detail, node_name(after, is->node));
     }
+    if (action->kind == WEIR_ACTION_EVICT && action->for_whom != WEIR_NONE)
+        weir_buf_printf(&detail, " for job %llu",
+                        (unsigned long long)weir_world_workload(after, action->for_whom)->number);
     if (action->kind == WEIR_ACTION_SETTLE && is->exit_status != 0)
         weir_buf_printf(&detail, " exit %d", is->exit_status);
     if (action->kind == WEIR_ACTION_SETTLE && why[0] != '\0')
@@ -420,20 +446,54 @@ static int write_due(struct weir_server *server, const struct due *due,
     return r;
 }
 
+/* Why an attempt had to leave is kept with its task while that waits again. */
+static int note_why_left(struct weir_server *server, const struct weir_world *before,
+                         const struct weir_action *action, struct weir_err *err)
+{
+    const struct weir_task *task = weir_world_task(before, action->task);
+    struct weir_server_attempt *attempt;
+    struct weir_str node = node_name(before, task->node);
+    char text[WEIR_CLUSTER_DETAIL_MAX];
+
+    if (action->kind != WEIR_ACTION_SETTLE || action->state != WEIR_TASK_QUEUED ||
+        !weir_cause_makes_room(action->cause))
+        return 0;
+    if (action->cause == WEIR_CAUSE_DRAINED)
+        snprintf(text, sizeof(text), "drained off node %.*s", WEIR_STR_ARG(node));
+    else if (task->for_whom != WEIR_NONE &&
+             weir_table_is_live(&before->tables[WEIR_TABLE_WORKLOADS], task->for_whom))
+        snprintf(text, sizeof(text), "%s for job %llu",
+                 weir_cause_name((enum weir_cause)action->cause),
+                 (unsigned long long)weir_world_workload(before, task->for_whom)->number);
+    else
+        snprintf(text, sizeof(text), "%s", weir_cause_name((enum weir_cause)action->cause));
+    attempt = weir_server_attempt_of(server, action->task);
+    if (attempt == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for why an attempt left");
+    weir_mem_free(attempt->detail);
+    attempt->detail = weir_mem_strdup(text);
+    return attempt->detail != NULL
+               ? 0
+               : weir_error(err, WEIR_E_NO_MEMORY, "no memory for why an attempt left");
+}
+
 int weir_server_persist(struct weir_server *server, const struct weir_world *before,
                         const struct weir_world *after, const struct weir_plan *plan,
                         struct weir_now now, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct due due;
-    int r;
+    int r = 0;
 
     if (weir_bitset_init(&due.tasks, after->tables[WEIR_TABLE_TASKS].n_rows, &arena) < 0 ||
         weir_bitset_init(&due.workloads, after->tables[WEIR_TABLE_WORKLOADS].n_rows, &arena) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory to store what changed");
     collect(server->world, before, after, &due);
     collect(before, after, after, &due);
-    r = write_due(server, &due, before, after, now, err);
+    for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
+        r = note_why_left(server, before, &plan->actions[i], err);
+    if (r == 0)
+        r = write_due(server, &due, before, after, now, err);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
         r = write_action_event(server, before, after, &plan->actions[i], err);
     return r;

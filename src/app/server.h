@@ -29,7 +29,8 @@ struct weir_server_attempt {
     struct weir_cluster_ref ref;
     uint32_t is_asked_to_stop; /* enum weir_cause it was last asked for; 0: not yet */
     uint32_t is_occupying;     /* the simulated devices were told */
-    char *detail;              /* why it could not be started; owned; NULL: nothing is known */
+    char *detail;              /* why it could not be started, or why it had to leave; owned;
+                                  NULL: nothing is known */
 };
 
 struct weir_server_done {

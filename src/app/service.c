@@ -177,7 +177,7 @@ static int service_eta_begin(void *ctx, uint64_t number, struct weir_service_eta
 }
 
 static int service_eta_run(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms,
-                           int64_t *ret_p90_wall_ms, struct weir_err *err)
+                           int64_t *ret_p90_wall_ms, bool *ret_is_assumed, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_eta_limits limits = {.max_steps = ETA_STEPS_MAX, .horizon_ms = ETA_HORIZON_MS};
@@ -189,6 +189,7 @@ static int service_eta_run(struct weir_service_eta *eta, int64_t *ret_p50_wall_m
         return r;
     *ret_p50_wall_ms = found.p50_wall_ms;
     *ret_p90_wall_ms = found.p90_wall_ms;
+    *ret_is_assumed = found.is_assumed != 0;
     return 0;
 }
 

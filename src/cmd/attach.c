@@ -47,7 +47,8 @@ struct attach {
     bool was_stopped; /* a TSTP was passed on */
     int status;       /* once it has ended, or a signal made us leave: what to exit with */
     bool leaves;
-    int64_t interrupted_ms; /* when the last interrupt was passed on; 0: never */
+    int64_t stopped_attempt; /* of which was told last that it had to leave */
+    int64_t interrupted_ms;  /* when the last interrupt was passed on; 0: never */
 };
 
 __attribute__((format(printf, 2, 0))) static void say_v(const struct attach *attach,
@@ -302,6 +303,18 @@ static int status_of(const struct attach *attach, const struct weir_tree *worklo
     return status > 0 && status < 256 ? (int)status : WEIR_EXIT_NO;
 }
 
+/* Once for each attempt that had to leave. */
+static void tell_stopped(struct attach *attach, const struct weir_tree *workload)
+{
+    struct weir_str why = weir_client_text(workload, "stopped");
+    int64_t attempt = weir_client_i64(workload, "attempt", 0);
+
+    if (why.len == 0 || attempt <= attach->stopped_attempt || attach->options->looks)
+        return;
+    attach->stopped_attempt = attempt;
+    say(attach, "was %.*s and starts over", WEIR_STR_ARG(why));
+}
+
 static int on_state(struct attach *attach, const struct weir_frame_piece *frame,
                     struct weir_err *err)
 {
@@ -317,9 +330,11 @@ static int on_state(struct attach *attach, const struct weir_frame_piece *frame,
         result = weir_attach_output_flush(&attach->output, err);
         attach->has_ended = true;
         attach->status = attach->options->looks ? WEIR_EXIT_FINE : status_of(attach, workload);
-    } else if (attach->options->tells) {
-        weir_waits_tell(&attach->waits, &attach->control, workload);
+        return result;
     }
+    tell_stopped(attach, workload);
+    if (attach->options->tells)
+        weir_waits_tell(&attach->waits, &attach->control, workload);
     return result;
 }
 

@@ -1,5 +1,5 @@
 /* One thing for people: its fields, a line each. "submitted_ms: 1700000000000" becomes "Submitted:
- * 14:20:05 (3m05s ago)"; what is null or empty is left out. */
+ * 14:20:05 CET (3m05s ago)"; what is null or empty is left out. */
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"

@@ -7,7 +7,10 @@
 #include "cmd/kinds.h"
 #include "cmd/watch.h"
 
+#include <stdio.h>
 #include <string.h>
+
+enum { SUBJECT_MAX = 256 };
 
 static const struct weir_option options[] = {
     {.name = "all",
@@ -58,22 +61,54 @@ static int get_one(struct weir_client *client, const struct weir_args *args,
     return result < 0 ? result : weir_output_object(object, args, kind->output, err);
 }
 
+/* "42" or "train-resnet" becomes "workload/42"; "node/a" stays. */
+static int events_subject(struct weir_client *client, const char *of, char ret_subject[SUBJECT_MAX],
+                          struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    const struct weir_tree *workload = NULL;
+    struct weir_str id = weir_str(of);
+    uint64_t number;
+    int result;
+
+    if (strchr(of, '/') != NULL) {
+        snprintf(ret_subject, SUBJECT_MAX, "%s", of);
+        return 0;
+    }
+    if (!weir_str_to_u64(id, &number)) {
+        weir_client_path(client, "/v1/workloads/%s", of);
+        result = weir_client_get(client, &arena, &workload, err);
+        if (result < 0)
+            return result;
+        id = weir_client_text(workload, "id");
+    }
+    snprintf(ret_subject, SUBJECT_MAX, "workload/%.*s", WEIR_STR_ARG(id));
+    return 0;
+}
+
 static int get_events(struct weir_client *client, const struct weir_args *args,
                       const struct weir_kind_entry *kind, struct weir_err *err)
 {
     bool is_recent = weir_args_has(args, "tail") || weir_args_has(args, "since");
+    char subject[SUBJECT_MAX] = "";
+    int result = 0;
 
+    if (weir_args_has(args, "all"))
+        return weir_error(err, WEIR_E_INVALID, "get: --all is for workloads");
+    if (weir_args_has(args, "watch") && is_recent)
+        return weir_error(err, WEIR_E_INVALID,
+                          "get: --watch shows what is to come, --tail and --since what has been: "
+                          "give one of them");
     if (args->n_operands > 1)
-        return weir_error(err, WEIR_E_INVALID, "get: events have no names");
+        result = events_subject(client, args->operands[1], subject, err);
+    if (result < 0)
+        return result;
     if (weir_args_has(args, "watch"))
-        return is_recent ? weir_error(err, WEIR_E_INVALID,
-                                      "get: --watch shows what is to come, --tail and --since what "
-                                      "has been: give one of them")
-                         : weir_watch_events(client, args, err);
-    if (!is_recent || weir_args_has(args, "all"))
-        return list(client, args, kind, err);
+        return weir_watch_events(client, args, subject, err);
     weir_client_path(client, "/v1/events");
-    return weir_events_recent(client, args, err);
+    weir_client_query(client, "subject", subject[0] != '\0' ? subject : NULL);
+    return is_recent ? weir_events_recent(client, args, err)
+                     : weir_output_list(client, args, kind->output, err);
 }
 
 static int get(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
@@ -99,6 +134,7 @@ static const struct weir_example examples[] = {
     {"weir get gpus", "what is there and who holds it"},
     {"weir get queue research -o yaml", "one, with all its fields"},
     {"weir get events --since 1h --tail 50", "what happened of late"},
+    {"weir get events 42", "what happened to a job; -w: and what happens to it"},
     {"weir get events -w", "what happens, as it happens"},
 };
 
@@ -108,7 +144,9 @@ const struct weir_command weir_command_get = {
     .operands = "KIND [NAME]",
     .operand_choices = WEIR_KIND_WORDS,
     .about = "Lists things of a kind, or gets one by its name: workloads (wl, jobs), queues (q), "
-             "gpus (g), nodes (no), events (ev); the singular does as well.",
+             "gpus (g), nodes (no), events (ev); the singular does as well. Of events NAME is what "
+             "they are about: a job by its number or "
+             "name, or queue/NAME, gpu/KEY, node/NAME.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

@@ -252,8 +252,9 @@ static void event_row(struct weir_sheet *table, const struct weir_tree *item, in
     int64_t at_ms = weir_client_i64(item, "at_ms", -1);
     char when[WEIR_WHEN_MAX];
 
+    (void)now_ms;
     weir_output_cell(table, item, "seq");
-    weir_sheet_add(table, weir_str(at_ms >= 0 ? weir_when_exact(at_ms, now_ms, when) : ""));
+    weir_sheet_add(table, weir_str(at_ms >= 0 ? weir_when_full(at_ms, when) : ""));
     weir_output_cell(table, item, "kind");
     weir_output_cell(table, item, "subject");
     weir_output_cell(table, item, "actor");

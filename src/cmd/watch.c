@@ -25,6 +25,7 @@ enum {
 struct watch {
     struct weir_client *client;
     enum weir_output form;
+    const char *subject;  /* empty: all */
     char last_id[ID_MAX]; /* empty: from now on */
 };
 
@@ -37,13 +38,13 @@ static void add(struct weir_buf *line, const struct weir_tree *event, const char
         weir_buf_printf(line, "%s%.*s", before, WEIR_STR_ARG(text));
 }
 
-/* "14:20:05  workload.started  workload/42  queued → running  (placed)  by alice" */
+/* "2026-11-30 14:20:05 CET  workload.started  workload/42  queued → running  (placed)  by alice" */
 static void put_line(const struct weir_tree *event, struct weir_buf *line)
 {
     int64_t at_ms = weir_client_i64(event, "at_ms", 0);
     char when[WEIR_WHEN_MAX];
 
-    weir_buf_puts(line, weir_when_exact(at_ms, weir_clock_wall_ms(), when));
+    weir_buf_puts(line, weir_when_full(at_ms, when));
     add(line, event, "kind", "  ");
     add(line, event, "subject", "  ");
     add(line, event, "before", "  ");
@@ -113,6 +114,7 @@ static int watch_once(struct watch *watch, struct weir_err *err)
 
     weir_client_path(watch->client, "/v1/events");
     weir_client_query(watch->client, "after", watch->last_id[0] != '\0' ? watch->last_id : NULL);
+    weir_client_query(watch->client, "subject", watch->subject[0] != '\0' ? watch->subject : NULL);
     result = weir_client_stream(watch->client, WEIR_SSE_CONTENT_TYPE, err);
     if (result < 0)
         return result;
@@ -122,10 +124,10 @@ static int watch_once(struct watch *watch, struct weir_err *err)
     return result;
 }
 
-int weir_watch_events(struct weir_client *client, const struct weir_args *args,
+int weir_watch_events(struct weir_client *client, const struct weir_args *args, const char *subject,
                       struct weir_err *err)
 {
-    struct watch watch = {.client = client, .form = weir_output_form(args)};
+    struct watch watch = {.client = client, .form = weir_output_form(args), .subject = subject};
     int64_t away_ms = 0;
     bool was_there = false;
 

@@ -8,45 +8,49 @@
 
 enum { SOON_MS = 600000 };
 
-/* Days apart as far as it matters: 0 today, 1 within six days, else 2. */
-static int distance(const struct tm *at, const struct tm *today, int64_t apart_ms)
+static bool is_same_day(int64_t a_ms, int64_t b_ms)
 {
-    if (at->tm_year == today->tm_year && at->tm_yday == today->tm_yday)
-        return 0;
-    return apart_ms > -6 * WEIR_TIME_DAY_MS && apart_ms < 6 * WEIR_TIME_DAY_MS ? 1 : 2;
+    time_t a = (time_t)(a_ms / WEIR_TIME_S);
+    time_t b = (time_t)(b_ms / WEIR_TIME_S);
+    struct tm x;
+    struct tm y;
+
+    return localtime_r(&a, &x) != NULL && localtime_r(&b, &y) != NULL && x.tm_year == y.tm_year &&
+           x.tm_yday == y.tm_yday;
 }
 
-static const char *put(int64_t wall_ms, int64_t now_ms, bool exact, char ret_text[WEIR_WHEN_MAX])
+static const char *put(int64_t wall_ms, bool has_date, bool is_exact, char ret_text[WEIR_WHEN_MAX])
 {
     time_t then = (time_t)(wall_ms / WEIR_TIME_S);
-    time_t now = (time_t)(now_ms / WEIR_TIME_S);
     struct tm at;
-    struct tm today;
-    int days;
     size_t n = 0;
 
     ret_text[0] = '\0';
-    if (localtime_r(&then, &at) == NULL || localtime_r(&now, &today) == NULL)
+    if (localtime_r(&then, &at) == NULL)
         return ret_text;
-    days = distance(&at, &today, wall_ms - now_ms);
-    if (days == 1)
-        n = strftime(ret_text, WEIR_WHEN_MAX, "%a ", &at);
-    else if (days == 2)
+    if (has_date)
         n = strftime(ret_text, WEIR_WHEN_MAX, "%Y-%m-%d ", &at);
-    n += strftime(ret_text + n, WEIR_WHEN_MAX - n, "%H:%M", &at);
-    if (exact)
-        strftime(ret_text + n, WEIR_WHEN_MAX - n, ":%S", &at);
+    if (is_exact)
+        strftime(ret_text + n, WEIR_WHEN_MAX - n, "%H:%M:%S %Z", &at);
+    else
+        strftime(ret_text + n, WEIR_WHEN_MAX - n, "%H:%M %Z", &at);
     return ret_text;
 }
 
 const char *weir_when(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX])
 {
+    bool is_today = is_same_day(wall_ms, now_ms);
     bool is_soon = wall_ms - now_ms < SOON_MS && now_ms - wall_ms < SOON_MS;
 
-    return put(wall_ms, now_ms, is_soon, ret_text);
+    return put(wall_ms, !is_today, is_soon && is_today, ret_text);
 }
 
 const char *weir_when_exact(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX])
 {
-    return put(wall_ms, now_ms, true, ret_text);
+    return put(wall_ms, !is_same_day(wall_ms, now_ms), true, ret_text);
+}
+
+const char *weir_when_full(int64_t wall_ms, char ret_text[WEIR_WHEN_MAX])
+{
+    return put(wall_ms, true, true, ret_text);
 }

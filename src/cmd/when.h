@@ -1,4 +1,4 @@
-/* cmd/when.h — a time of day for people, in their zone. */
+/* cmd/when.h — a time for people, in their zone, which stands with it. */
 #ifndef WEIR_CMD_WHEN_H
 #define WEIR_CMD_WHEN_H
 
@@ -6,11 +6,14 @@
 
 enum { WEIR_WHEN_MAX = 40 };
 
-/* "14:20" today, with seconds within ten minutes from now, "Tue 14:20" within six days, else
- * "2026-11-30 14:20". Returns ret_text. */
+/* "14:20 CET" today, "14:20:05 CET" within ten minutes from now, else "2026-11-30 14:20 CET".
+ * Returns ret_text. */
 const char *weir_when(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX]);
 
 /* The same with seconds. */
 const char *weir_when_exact(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX]);
+
+/* With seconds and, also today, the date: for what may be kept and read another day. */
+const char *weir_when_full(int64_t wall_ms, char ret_text[WEIR_WHEN_MAX]);
 
 #endif

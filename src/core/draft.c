@@ -62,6 +62,15 @@ int weir_draft_end(struct weir_draft *d, struct weir_awaited end)
     return 0;
 }
 
+int weir_draft_cordon(struct weir_draft *d, struct weir_cordoned cordon)
+{
+    if (weir_arena_grow(d->arena, &d->cordons, &d->cap_cordons, d->n_cordons + 1, sizeof(cordon)) <
+        0)
+        return WEIR_E_NO_MEMORY;
+    d->cordons[d->n_cordons++] = cordon;
+    return 0;
+}
+
 void weir_draft_finish(const struct weir_draft *d, struct weir_plan *ret_plan)
 {
     ret_plan->actions = d->actions;
@@ -76,4 +85,6 @@ void weir_draft_finish(const struct weir_draft *d, struct weir_plan *ret_plan)
     ret_plan->n_holders = d->n_holders;
     ret_plan->ends = d->ends;
     ret_plan->n_ends = d->n_ends;
+    ret_plan->cordons = d->cordons;
+    ret_plan->n_cordons = d->n_cordons;
 }

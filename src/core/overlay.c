@@ -210,8 +210,9 @@ static uint32_t why_node_is_out(const struct weir_node *node, uint32_t fleet)
     switch ((enum weir_node_phase)node->phase) {
     case WEIR_NODE_READY:
         return WEIR_REASON_NONE;
-    case WEIR_NODE_CORDONED:
     case WEIR_NODE_DRAINING:
+        return fleet & WEIR_FLEET_UNCORDONED ? WEIR_REASON_NONE : WEIR_REASON_NODE_DRAINING;
+    case WEIR_NODE_CORDONED:
     case WEIR_NODE_QUARANTINED:
         return fleet & WEIR_FLEET_UNCORDONED ? WEIR_REASON_NONE : WEIR_REASON_NODE_CORDONED;
     case WEIR_NODE_REQUESTED:

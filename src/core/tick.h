@@ -15,6 +15,7 @@ struct weir_draft {
     struct weir_reason *reasons;
     struct weir_holder *holders;
     struct weir_awaited *ends;
+    struct weir_cordoned *cordons;
     uint32_t n_actions;
     uint32_t cap_actions;
     uint32_t n_grants;
@@ -27,6 +28,8 @@ struct weir_draft {
     uint32_t cap_holders;
     uint32_t n_ends;
     uint32_t cap_ends;
+    uint32_t n_cordons;
+    uint32_t cap_cordons;
 };
 
 struct weir_tick {
@@ -54,6 +57,7 @@ int weir_draft_verdict(struct weir_draft *draft, struct weir_verdict verdict);
 int weir_draft_reason(struct weir_draft *draft, struct weir_reason reason, uint32_t *ret_reason);
 int weir_draft_holder(struct weir_draft *draft, struct weir_holder holder);
 int weir_draft_end(struct weir_draft *draft, struct weir_awaited end);
+int weir_draft_cordon(struct weir_draft *draft, struct weir_cordoned cordon);
 void weir_draft_finish(const struct weir_draft *draft, struct weir_plan *ret_plan);
 
 /* The decision wants to be made again at this time. */

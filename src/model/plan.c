@@ -15,12 +15,12 @@ static const char *const causes[WEIR_CAUSE_MAX] = {"none",      "placed",      "
                                                    "lost",      "not-started", "retried"};
 
 static const char *const reasons[WEIR_REASON_CODE_MAX] = {
-    "None",         "Priority",     "Resources",       "QueueLimit",     "ParentLimit",
-    "Gang",         "Topology",     "GpuClass",        "GpuMemory",      "Isolation",
-    "NodeCordoned", "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned", "DeviceForeign",
-    "DeviceBusy",   "Cpu",          "Memory",          "Labels",         "BeginTime",
-    "Backoff",      "Held",         "Evicting",        "Reserved",       "AllRunning",
-    "Misconfigured"};
+    "None",          "Priority",     "Resources",    "QueueLimit",      "ParentLimit",
+    "Gang",          "Topology",     "GpuClass",     "GpuMemory",       "Isolation",
+    "NodeCordoned",  "NodeDraining", "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
+    "DeviceForeign", "DeviceBusy",   "Cpu",          "Memory",          "Labels",
+    "BeginTime",     "Backoff",      "Held",         "Evicting",        "Reserved",
+    "AllRunning",    "Misconfigured"};
 
 static const char *const levels[WEIR_LEVEL_MAX] = {"workload", "queue", "gang",
                                                    "topology", "nodes", "devices"};
@@ -33,6 +33,12 @@ const char *weir_action_name(enum weir_action_kind kind)
 const char *weir_cause_name(enum weir_cause cause)
 {
     return cause < WEIR_CAUSE_MAX ? causes[cause] : "unknown";
+}
+
+bool weir_cause_makes_room(uint32_t cause)
+{
+    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
+           cause == WEIR_CAUSE_DRAINED;
 }
 
 const char *weir_reason_name(enum weir_reason_code code)
@@ -50,10 +56,11 @@ const char *weir_level_name(enum weir_reason_level level)
 
 _Static_assert(sizeof(struct weir_action) == 56, "no padding");
 _Static_assert(sizeof(struct weir_grant) == 32, "no padding");
-_Static_assert(sizeof(struct weir_verdict) == 56, "no padding");
+_Static_assert(sizeof(struct weir_verdict) == 64, "no padding");
 _Static_assert(sizeof(struct weir_reason) == 56, "no padding");
 _Static_assert(sizeof(struct weir_holder) == 24, "no padding");
 _Static_assert(sizeof(struct weir_awaited) == 16, "no padding");
+_Static_assert(sizeof(struct weir_cordoned) == 8, "no padding");
 _Static_assert(sizeof(struct weir_intent) == 128, "no padding");
 
 struct head {
@@ -66,10 +73,10 @@ struct head {
     uint32_t n_reasons;
     uint32_t n_holders;
     uint32_t n_ends;
-    uint32_t reserved;
+    uint32_t n_cordons;
 };
 
-enum { N_PARTS = 8 };
+enum { N_PARTS = 9 };
 
 struct part {
     const void *data;
@@ -88,6 +95,7 @@ static void list_parts(const struct weir_plan *plan, struct head *head, struct p
         .n_reasons = plan->n_reasons,
         .n_holders = plan->n_holders,
         .n_ends = plan->n_ends,
+        .n_cordons = plan->n_cordons,
     };
     parts[0] = (struct part){head, sizeof(*head)};
     parts[1] = (struct part){plan->actions, plan->n_actions * sizeof(plan->actions[0])};
@@ -97,6 +105,7 @@ static void list_parts(const struct weir_plan *plan, struct head *head, struct p
     parts[5] = (struct part){plan->reasons, plan->n_reasons * sizeof(plan->reasons[0])};
     parts[6] = (struct part){plan->holders, plan->n_holders * sizeof(plan->holders[0])};
     parts[7] = (struct part){plan->ends, plan->n_ends * sizeof(plan->ends[0])};
+    parts[8] = (struct part){plan->cordons, plan->n_cordons * sizeof(plan->cordons[0])};
 }
 
 int weir_plan_write(const struct weir_plan *plan, struct weir_buf *out)

@@ -81,6 +81,7 @@ enum weir_reason_code {
     WEIR_REASON_GPU_MEMORY,
     WEIR_REASON_ISOLATION,
     WEIR_REASON_NODE_CORDONED,
+    WEIR_REASON_NODE_DRAINING,
     WEIR_REASON_NODE_NOT_READY,
     WEIR_REASON_DEVICE_UNHEALTHY,
     WEIR_REASON_DEVICE_CORDONED,
@@ -128,8 +129,8 @@ struct weir_reason {
 
 struct weir_holder {
     uint32_t workload;
-    uint32_t reserved;
-    int64_t amount;          /* of the reason's resource */
+    uint32_t is_assumed; /* 1: nothing is known of when it ends: as long as the policy assumes */
+    int64_t amount;      /* of the reason's resource */
     int64_t end_p50_wall_ms; /* when it is expected to let go; INT64_MAX: unknown */
 };
 
@@ -137,8 +138,14 @@ struct weir_holder {
  * may be the one that waits, of which other tasks run. */
 struct weir_awaited {
     uint32_t workload;
-    uint32_t reserved;
+    uint32_t is_assumed;     /* likewise */
     int64_t end_p50_wall_ms; /* when that is expected; INT64_MAX: unknown */
+};
+
+/* A node or device to be put back into use. */
+struct weir_cordoned {
+    uint32_t kind; /* enum weir_subject */
+    uint32_t subject;
 };
 
 /* What would let it start. */
@@ -148,8 +155,8 @@ enum weir_unblock_kind {
     WEIR_UNBLOCK_WAIT_FOR_ANY, /* any of its ends, of which `subject` is the first: it fits already
                                 */
     WEIR_UNBLOCK_RAISE_LIMIT,  /* of queue `subject` to `amount` of `resource` */
-    WEIR_UNBLOCK_UNCORDON,     /* node or device `subject` and `n_more` others, and all of its ends
-                                  besides */
+    WEIR_UNBLOCK_UNCORDON,     /* all of its cordons, of which `subject` is the first, and all of
+                                  its ends besides */
     WEIR_UNBLOCK_ADD_CAPACITY, /* `amount` more of `resource` */
     WEIR_UNBLOCK_WAIT_UNTIL,   /* wall ms in `amount` */
     WEIR_UNBLOCK_RELEASE,      /* let go of the hold on it */
@@ -167,11 +174,13 @@ struct weir_verdict {
     uint32_t unblock_subject;
     uint32_t unblock_resource;
     int64_t unblock_amount;
-    uint32_t unblock_n_more;
     uint32_t unblock_first_end; /* in plan.ends: the decisive one, then by when they are expected,
                                    away from it; equal workloads share them */
     uint32_t unblock_n_ends;
-    uint32_t unblock_n_more_ends; /* that are not listed, of too many */
+    uint32_t unblock_n_more_ends;  /* that are not listed, of too many */
+    uint32_t unblock_first_cordon; /* in plan.cordons; equal workloads share them */
+    uint32_t unblock_n_cordons;
+    uint32_t unblock_n_more_cordons; /* that are not listed, of too many */
 };
 
 struct weir_plan {
@@ -191,19 +200,23 @@ struct weir_plan {
     struct weir_holder *holders;
     struct weir_awaited *ends;
     uint32_t n_ends;
+    struct weir_cordoned *cordons;
+    uint32_t n_cordons;
     int64_t
         wake_wall_ms; /* decide again at this time even if nothing happens; INT64_MAX: no need */
 };
 
 const char *weir_action_name(enum weir_action_kind kind);
 const char *weir_cause_name(enum weir_cause cause);
+/* Whether it is why a task leaves to be queued again: preempted, reclaimed or drained. */
+bool weir_cause_makes_room(uint32_t cause);
 const char *weir_reason_name(
     enum weir_reason_code code); /* "Priority", "Resources", "QueueLimit"… */
 const char *weir_level_name(enum weir_reason_level level);
 
 /* The plan as bytes, for comparison. Layout of this build, in its byte
  * order: world_version u64, wake_wall_ms i64, then u32 counts of actions, grants, intents,
- * verdicts, reasons, holders, ends, and a zero; then these arrays in this order, rows as they are.
+ * verdicts, reasons, holders, ends and cordons; then these arrays in this order, rows as they are.
  * The buffer's failure is returned. */
 int weir_plan_write(const struct weir_plan *plan, struct weir_buf *out);
 /* 128 bits over those bytes, without making them. */

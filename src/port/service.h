@@ -77,7 +77,7 @@ struct weir_service {
     int (*eta_begin)(void *ctx, uint64_t number, struct weir_service_eta **ret_eta,
                      struct weir_err *err);
     int (*eta_run)(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
-                   struct weir_err *err);
+                   bool *ret_is_assumed, struct weir_err *err);
     void (*eta_end)(struct weir_service_eta *eta);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);

@@ -47,7 +47,8 @@ struct weir_workload_record {
     uint32_t is_demo;
     struct weir_str gpus; /* comma-separated keys it holds or, ended, held last */
     struct weir_str node;
-    struct weir_str detail; /* ended: why it could not be started; else empty */
+    struct weir_str detail; /* ended: why it could not be started; queued again: why it had to
+                               leave; else empty */
     int64_t submitted_wall_ms;
     int64_t started_wall_ms;
     int64_t ended_wall_ms;
@@ -70,7 +71,8 @@ struct weir_task_record {
     uint32_t slot;
     struct weir_str node;
     struct weir_str grants; /* "KEY:mgpu:bytes:slots,…" it holds or, ended, held last */
-    struct weir_str detail; /* why the last attempt could not be started; else empty */
+    struct weir_str detail; /* why the last attempt could not be started, or had to leave; else
+                               empty */
     int64_t started_wall_ms;
     int64_t started_mono_ms;
     int64_t ended_wall_ms;

@@ -56,7 +56,14 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
         self.check(self.weir("get", "gpus", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
         self.check(self.weir("get", "gpus", "-w"), 2, b"", b"weir: get: --watch is for events (see weir get --help)\n")
         self.check(self.weir("get", "gpus", "--tail", "3"), 2, b"", b"weir: get: --tail is for events (see weir get --help)\n")
-        self.check(self.weir("get", "events", "3"), 2, b"", b"weir: get: events have no names\n")
+        self.assertRegex(self.weir("get", "ev").stdout.decode(), r" 19(70-01-01|69-12-31) \d\d:\d\d:01 \S+  task")
+
+    def test_events_of_one_thing(self):
+        self.start({("GET", "/v1/events"): items(), ("GET", "/v1/workloads/job"): always(200, workload())})
+        for of, subject in [("3", "workload/3"), ("job", "workload/7"), ("node/a", "node/a")]:
+            self.check(self.weir("get", "events", of, "-o", "json"), 0, b"[]\n")
+            self.assertEqual(self.server.requests[-1].query["subject"], subject)
+        self.check(self.weir("get", "events", "3", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
 
     def test_a_drained_node(self):
         node = {"name": "a", "phase": "draining", "cause": None, "gpus": 8, "capacity": {"gpu": 8}, "held": {}}

@@ -57,6 +57,36 @@ def test_where_and_how_it_runs(t):
     assert done.stdout == b'[][void]\n', done.stdout
 
 
+def test_who_is_preempted_is_told(t):
+    """Why a job starts over stands wherever it is looked at, and on the stderr of who runs it."""
+    server = t.serve('--simulate', '1xH100')
+    with subprocess.Popen([weirlib.WEIR, 'run', '--', 'sleep', '60'], env=dict(server.env, WEIR_DATA=server.data),
+                          stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as low:
+        wait_for('the low one to run', lambda: any(job['state'] == 'running' for job in server.jobs().values()))
+        number = next(iter(server.jobs()))
+        high = server.submit('--priority', '5', '--', 'sleep', '60')
+        server.wait_state(high, 'running')
+        job = server.job(number)
+        assert job['stopped'] == f'preempted for job {high}', job
+        assert job['reason'].endswith(f' (preempted for job {high})'), job
+        assert f'(preempted for job {high})' in server.cli('ps').stdout.decode()
+        for command in (('explain', number), ('describe', 'workload', number)):
+            text = server.cli(*command).stdout.decode()
+            assert 'its attempt 1 was stopped at ' in text and f': preempted for job {high}' in text, text
+        server.kill()  # it is still known by the next one
+        server.start()
+        assert server.job(number)['stopped'] == f'preempted for job {high}', server.job(number)
+        events = json.loads(server.cli('get', 'events', number, '-o', 'json').stdout)
+        assert {event['subject'] for event in events} == {f'workload/{number}'}, events
+        assert f'stopping for job {high}' in [event['after'] for event in events], events
+        server.cli('cancel', high)
+        server.wait_state(number, 'running')
+        assert server.job(number)['stopped'] is None
+        server.cli('cancel', number)
+        said = low.stderr.read().decode()
+    assert said.count(f'weir: job {number} was preempted for job {high} and starts over\n') == 1, said
+
+
 def test_a_job_within_a_job_is_its_own(t):
     """What the outer job was told of itself is not said to the one it submits."""
     server = t.serve()

@@ -129,8 +129,13 @@ static void put_unblock(const struct scenario *s, const struct weir_verdict *v,
     else
         put_row_name(s, v->unblock_subject_kind, v->unblock_subject, out);
     if (v->unblock == WEIR_UNBLOCK_UNCORDON) {
-        if (v->unblock_n_more > 0)
-            weir_buf_printf(out, " and %u more", v->unblock_n_more);
+        for (uint32_t i = 1; i < v->unblock_n_cordons; i++) {
+            const struct weir_cordoned *cordon =
+                &s->bench.plan.cordons[v->unblock_first_cordon + i];
+
+            weir_buf_puts(out, ", ");
+            put_row_name(s, cordon->kind, cordon->subject, out);
+        }
         if (v->unblock_n_ends > 0)
             weir_buf_puts(out, ", wait for ");
         put_ends(s, v, out);

@@ -120,13 +120,14 @@ static int fake_eta_begin(void *ctx, uint64_t number, struct weir_service_eta **
 }
 
 static int fake_eta_run(struct weir_service_eta *eta, int64_t *ret_p50, int64_t *ret_p90,
-                        struct weir_err *err)
+                        bool *ret_is_assumed, struct weir_err *err)
 {
     usleep(1000 * eta->takes_ms); /* the loop goes on meanwhile */
     if (eta->p90 == 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "too large to simulate");
     *ret_p50 = eta->p50;
     *ret_p90 = eta->p90;
+    *ret_is_assumed = true;
     return 0;
 }
 

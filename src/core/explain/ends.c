@@ -159,6 +159,7 @@ static void add(const struct weir_explainer *x, uint32_t place, bool is_leaving,
     }
     ends->items[ends->n++] =
         (struct weir_awaited){.workload = end->workload,
+                              .is_assumed = !is_leaving && end->is_assumed,
                               .end_p50_wall_ms =
                                   is_leaving ? end->last_leave_wall_ms : end->last_end_wall_ms};
 }

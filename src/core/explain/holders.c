@@ -72,8 +72,14 @@ static int64_t amount_of_step(const struct weir_explainer *x, const struct weir_
     return amount;
 }
 
-static int add(struct weir_explainer *x, uint32_t workload, int64_t amount, int64_t end_wall_ms,
-               bool is_leaving)
+/* When something lets go, and how that is known. */
+struct letting_go {
+    int64_t wall_ms;
+    bool is_assumed;
+    bool is_leaving;
+};
+
+static int add(struct weir_explainer *x, uint32_t workload, int64_t amount, struct letting_go end)
 {
     struct weir_holding *holding;
 
@@ -86,10 +92,12 @@ static int add(struct weir_explainer *x, uint32_t workload, int64_t amount, int6
     }
     holding = &x->holdings[x->holding_of[workload] - 1];
     holding->amount += amount;
-    if (end_wall_ms > holding->last_end_wall_ms)
-        holding->last_end_wall_ms = end_wall_ms;
-    if (is_leaving && end_wall_ms > holding->last_leave_wall_ms)
-        holding->last_leave_wall_ms = end_wall_ms;
+    if (end.wall_ms > holding->last_end_wall_ms) {
+        holding->last_end_wall_ms = end.wall_ms;
+        holding->is_assumed = end.is_assumed;
+    }
+    if (end.is_leaving && end.wall_ms > holding->last_leave_wall_ms)
+        holding->last_leave_wall_ms = end.wall_ms;
     return 0;
 }
 
@@ -102,15 +110,23 @@ int64_t weir_holders_leave(const struct weir_explainer *x, const struct weir_run
     return weir_units_add(x->tick->now.wall_ms, weir_fate_leave_ms(x->tick->policy, r->job, cause));
 }
 
-static int64_t end_of_running(const struct weir_explainer *x, const struct weir_running *r)
+static struct letting_go end_after(const struct weir_explainer *x, const struct weir_workload *job,
+                                   int64_t ran_ms)
 {
-    const struct weir_tick *tick = x->tick;
-    int64_t ran = tick->now.mono_ms - r->row->started_mono_ms;
+    struct letting_go end = {0};
 
+    end.wall_ms =
+        x->tick->now.wall_ms + weir_runtime_left_of(x->tick->world, x->tick->policy, job, ran_ms,
+                                                    WEIR_QUANTILE_P50, &end.is_assumed);
+    return end;
+}
+
+static struct letting_go end_of_running(const struct weir_explainer *x,
+                                        const struct weir_running *r)
+{
     if (r->state == WEIR_RUNNING_LEAVING)
-        return weir_holders_leave(x, r);
-    return tick->now.wall_ms +
-           weir_runtime_left(tick->policy, &r->job->runtime, ran, WEIR_QUANTILE_P50);
+        return (struct letting_go){.wall_ms = weir_holders_leave(x, r), .is_leaving = true};
+    return end_after(x, r->job, x->tick->now.mono_ms - r->row->started_mono_ms);
 }
 
 static int find_running(struct weir_explainer *x, const struct weir_holder_query *query)
@@ -127,8 +143,7 @@ static int find_running(struct weir_explainer *x, const struct weir_holder_query
             (query->queue != WEIR_NONE && !is_under(x->tick->world, r->job->queue, query->queue)))
             continue;
         amount = amount_of_running(x, query, r);
-        if (amount > 0 &&
-            add(x, r->workload, amount, end_of_running(x, r), r->state == WEIR_RUNNING_LEAVING) < 0)
+        if (amount > 0 && add(x, r->workload, amount, end_of_running(x, r)) < 0)
             return WEIR_E_NO_MEMORY;
     }
     return 0;
@@ -149,10 +164,7 @@ static int find_new(struct weir_explainer *x, const struct weir_holder_query *qu
             continue;
         job = weir_world_workload(tick->world, step->taker.workload);
         amount = amount_of_step(x, query, step);
-        if (amount > 0 && add(x, step->taker.workload, amount,
-                              tick->now.wall_ms + weir_runtime_left(tick->policy, &job->runtime, 0,
-                                                                    WEIR_QUANTILE_P50),
-                              false) < 0)
+        if (amount > 0 && add(x, step->taker.workload, amount, end_after(x, job, 0)) < 0)
             return WEIR_E_NO_MEMORY;
     }
     return 0;
@@ -200,6 +212,7 @@ int weir_holders_write(struct weir_explainer *x, struct weir_reason *reason)
     for (uint32_t i = 0; i < n; i++)
         if (weir_draft_holder(&x->tick->draft,
                               (struct weir_holder){.workload = largest[i]->workload,
+                                                   .is_assumed = largest[i]->is_assumed,
                                                    .amount = largest[i]->amount,
                                                    .end_p50_wall_ms =
                                                        largest[i]->last_end_wall_ms}) < 0)

@@ -10,7 +10,7 @@ enum weir_what_if { WEIR_WHAT_IF_EMPTY, WEIR_WHAT_IF_UNCORDONED, WEIR_WHAT_IF_MA
 
 struct weir_holding {
     uint32_t workload;
-    uint32_t reserved;
+    uint32_t is_assumed; /* the last of them to end is only assumed to run that long */
     int64_t amount;
     int64_t last_end_wall_ms;   /* of its tasks that hold */
     int64_t last_leave_wall_ms; /* of those of them that are leaving; 0: none is */

@@ -16,11 +16,14 @@ static void count_devices(const struct weir_explainer *x, const struct weir_requ
     for (uint32_t node = 0; node < overlay->n_nodes; node++) {
         const struct weir_overlay_node *n = &overlay->nodes[node];
 
-        if (n->out != WEIR_REASON_NONE)
-            continue;
-        for (uint32_t i = 0; i < n->n_devices; i++)
-            survey->devices[weir_filter_device(&overlay->devices[n->first_device + i], WEIR_IN_BOTH,
-                                               request)]++;
+        for (uint32_t i = 0; i < n->n_devices; i++) {
+            const struct weir_overlay_device *device = &overlay->devices[n->first_device + i];
+            uint32_t code = n->out == WEIR_REASON_NONE
+                                ? weir_filter_device(device, WEIR_IN_BOTH, request)
+                                : weir_filter_kind(device, request);
+
+            survey->devices[code != WEIR_REASON_NONE ? code : n->out]++;
+        }
         survey->n_devices += n->n_devices;
     }
 }
@@ -31,6 +34,24 @@ static int64_t distance(const struct weir_fit *fit, const struct weir_request *r
     uint32_t need = request->shape->n_devices;
 
     return fit->n_devices < need ? (int64_t)(need - fit->n_devices) : 1;
+}
+
+/* What a node that is out of service would have. */
+static void look_inside(const struct weir_explainer *x, uint32_t node,
+                        const struct weir_request *request, struct weir_fit *fit)
+{
+    const struct weir_shape *shape = request->shape;
+    struct weir_fit inside;
+
+    weir_filter_inside(x->overlay, WEIR_IN_BOTH, node, request, &inside);
+    fit->n_devices = inside.n_devices;
+    fit->resource = weir_request_resource(shape);
+    fit->have = (int64_t)inside.n_devices * 1000;
+    fit->need = (int64_t)shape->n_devices * 1000;
+    if (shape->n_devices > 0 || fit->resource == WEIR_NONE)
+        return;
+    fit->have = weir_overlay_free(x->overlay, WEIR_VIEW_NOW, node, fit->resource);
+    fit->need = shape->amounts[0].amount;
 }
 
 /* Counts the nodes by code, and finds the one nearest to fitting among those that would fit in the
@@ -54,6 +75,8 @@ static void count_nodes(const struct weir_explainer *x, const struct weir_overla
         if (fleet == NULL || fit.code == WEIR_REASON_NONE)
             continue;
         weir_filter_node(fleet, WEIR_IN_BOTH, node, request, &could);
+        if (could.code == WEIR_REASON_NONE && fit.code == x->overlay->nodes[node].out)
+            look_inside(x, node, request, &fit);
         if (could.code != WEIR_REASON_NONE || distance(&fit, request) >= nearest)
             continue;
         nearest = distance(&fit, request);
@@ -184,87 +207,211 @@ static int unblock_by_waiting(struct weir_explainer *x, struct weir_set *set,
     return wait_for_ends(x, &query, verdict);
 }
 
-static void swap(uint32_t *a, uint32_t *b)
-{
-    uint32_t old = *a;
+/* ---- what to put back into use ---- */
 
-    *a = *b;
-    *b = old;
+/* Positions are the same in all three fleets. */
+struct uncordoning {
+    struct weir_explainer *x;
+    struct weir_set *set;
+    const struct weir_overlay *real; /* cordoned as it is */
+    const struct weir_overlay *free; /* with nothing cordoned */
+    struct weir_bitset used;         /* by the last placing: nodes, then devices */
+    struct weir_ends ends;
+    uint32_t positions[WEIR_CORDONS_MAX]; /* likewise: what it takes */
+    uint32_t n;
+    uint32_t n_more; /* for which there was no room */
+};
+
+/* Puts the cordons of x->overlay as they are, or lifts those of all nodes, of all devices. */
+static void lift_all(struct uncordoning *u, bool of_nodes, bool of_devices)
+{
+    struct weir_overlay *overlay = u->x->overlay;
+
+    for (uint32_t i = 0; i < overlay->n_nodes; i++)
+        overlay->nodes[i].out = (of_nodes ? u->free : u->real)->nodes[i].out;
+    for (uint32_t i = 0; i < overlay->n_devices; i++)
+        overlay->devices[i].out = (of_devices ? u->free : u->real)->devices[i].out;
 }
 
-/* What is out of service in one becomes so in the other. Positions are the same in both. */
-static void swap_service(struct weir_overlay *a, struct weir_overlay *b)
+static void lift(struct uncordoning *u, uint32_t position, bool is_lifted)
 {
-    for (uint32_t i = 0; i < a->n_nodes; i++)
-        swap(&a->nodes[i].out, &b->nodes[i].out);
-    for (uint32_t i = 0; i < a->n_devices; i++)
-        swap(&a->devices[i].out, &b->devices[i].out);
+    const struct weir_overlay *from = is_lifted ? u->free : u->real;
+    struct weir_overlay *overlay = u->x->overlay;
+
+    if (position < overlay->n_nodes)
+        overlay->nodes[position].out = from->nodes[position].out;
+    else
+        overlay->devices[position - overlay->n_nodes].out =
+            from->devices[position - overlay->n_nodes].out;
 }
 
-static void uncordon(struct weir_verdict *verdict, uint32_t kind, uint32_t subject)
+static bool is_cordoned(const struct uncordoning *u, uint32_t position)
 {
-    if (verdict->unblock != WEIR_UNBLOCK_NONE) {
-        verdict->unblock_n_more++;
-        return;
-    }
-    verdict->unblock = WEIR_UNBLOCK_UNCORDON;
-    verdict->unblock_subject_kind = kind;
-    verdict->unblock_subject = subject;
+    uint32_t device = position - u->real->n_nodes;
+
+    return position < u->real->n_nodes
+               ? u->real->nodes[position].out != u->free->nodes[position].out
+               : u->real->devices[device].out != u->free->devices[device].out;
 }
 
-/* The set is placed in x->overlay, where nothing is cordoned: every cordon of `real` that is in its
- * way, once. */
-static int uncordon_spots(const struct weir_explainer *x, const struct weir_overlay *real,
-                          const struct weir_set *set, struct weir_verdict *verdict)
+/* The set is placed: where. */
+static int note_used(struct uncordoning *u)
 {
-    struct weir_bitset seen; /* nodes, then devices */
+    const struct weir_overlay *overlay = u->x->overlay;
 
-    if (weir_bitset_init(&seen, real->n_nodes + real->n_devices, x->tick->arena) < 0)
+    if (weir_bitset_init(&u->used, overlay->n_nodes + overlay->n_devices, u->x->tick->arena) < 0)
         return WEIR_E_NO_MEMORY;
-    for (uint32_t i = 0; i < set->n_members; i++) {
-        const struct weir_spot *spot = &set->members[i].spot;
-        const struct weir_overlay_node *node = &real->nodes[spot->node];
+    for (uint32_t i = 0; i < u->set->n_members; i++) {
+        const struct weir_spot *spot = &u->set->members[i].spot;
 
-        if (node->out == WEIR_REASON_NODE_CORDONED && !weir_bitset_has(&seen, spot->node))
-            uncordon(verdict, WEIR_SUBJECT_NODE, node->index);
-        weir_bitset_add(&seen, spot->node);
-        for (uint32_t g = 0; g < spot->n_grants; g++) {
-            uint32_t row = x->overlay->grants[spot->first_grant + g].device;
-            uint32_t position = real->position_of_device[row];
-
-            if (real->devices[position].out == WEIR_REASON_DEVICE_CORDONED &&
-                !weir_bitset_has(&seen, real->n_nodes + position))
-                uncordon(verdict, WEIR_SUBJECT_DEVICE, row);
-            weir_bitset_add(&seen, real->n_nodes + position);
-        }
+        weir_bitset_add(&u->used, spot->node);
+        for (uint32_t g = 0; g < spot->n_grants; g++)
+            weir_bitset_add(
+                &u->used,
+                overlay->n_nodes +
+                    overlay->position_of_device[overlay->grants[spot->first_grant + g].device]);
     }
     return 0;
 }
 
-/* With nothing cordoned, but all that is held: where it would go then, and after whose ends. */
+/* Does it fit as the cordons are now: 1, after u->ends; 0; or WEIR_E_NO_MEMORY. */
+static int fits(struct uncordoning *u, bool may_wait)
+{
+    const struct weir_ends_query query = {
+        .set = u->set, .places = true, .promised_to = WEIR_NONE, .certain = WEIR_NONE};
+    struct weir_overlay_mark mark = weir_overlay_mark(u->x->overlay);
+    int r;
+
+    u->ends.n = 0;
+    u->ends.n_more = 0;
+    r = may_wait ? weir_ends_find(u->x, &query, &u->ends)
+                 : weir_set_place(u->x->overlay, WEIR_IN_BOTH, u->set);
+    if (r == 1 && note_used(u) < 0)
+        r = WEIR_E_NO_MEMORY;
+    weir_overlay_rollback(u->x->overlay, mark);
+    return r;
+}
+
+/* The cordons of which kind have to be lifted at least: first without waiting for anybody. */
+static int find_kind(struct uncordoning *u)
+{
+    static const bool kinds[][2] = {{true, false}, {false, true}, {true, true}};
+
+    for (int round = 0; round < 2; round++)
+        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+            int r;
+
+            lift_all(u, kinds[i][0], kinds[i][1]);
+            r = fits(u, round > 0);
+            if (r != 0)
+                return r;
+        }
+    return 0;
+}
+
+static void list_cordons(struct uncordoning *u)
+{
+    for (uint32_t i = 0; i < u->real->n_nodes + u->real->n_devices; i++) {
+        if (!weir_bitset_has(&u->used, i) || !is_cordoned(u, i))
+            continue;
+        if (u->n < WEIR_CORDONS_MAX)
+            u->positions[u->n++] = i;
+        else
+            u->n_more++;
+    }
+}
+
+static bool is_no_worse(const struct weir_ends *ends, const struct weir_ends *best)
+{
+    return (uint64_t)ends->n + ends->n_more <= (uint64_t)best->n + best->n_more;
+}
+
+/* Leaves out what it fits without, devices first: a node has others. */
+static int leave_out(struct uncordoning *u)
+{
+    struct weir_ends best = u->ends;
+
+    lift_all(u, false, false);
+    for (uint32_t i = 0; i < u->n; i++)
+        lift(u, u->positions[i], true);
+    for (uint32_t i = u->n; i-- > 0;) {
+        uint32_t n = 0;
+        int r;
+
+        if (i >= u->n) /* went with another */
+            continue;
+        lift(u, u->positions[i], false);
+        r = fits(u, best.n > 0);
+        if (r < 0)
+            return r;
+        if (r == 0 || !is_no_worse(&u->ends, &best)) {
+            lift(u, u->positions[i], true);
+            continue;
+        }
+        best = u->ends;
+        for (uint32_t j = 0; j < u->n; j++) {
+            bool stays = j != i && weir_bitset_has(&u->used, u->positions[j]);
+
+            lift(u, u->positions[j], stays);
+            if (stays)
+                u->positions[n++] = u->positions[j];
+        }
+        u->n = n;
+    }
+    u->ends = best;
+    return 0;
+}
+
+static int write_cordons(struct uncordoning *u, struct weir_verdict *verdict)
+{
+    struct weir_draft *draft = &u->x->tick->draft;
+
+    verdict->unblock_first_cordon = draft->n_cordons;
+    verdict->unblock_n_cordons = u->n;
+    verdict->unblock_n_more_cordons = u->n_more;
+    for (uint32_t i = 0; i < u->n; i++) {
+        uint32_t at = u->positions[i];
+        struct weir_cordoned cordon = {WEIR_SUBJECT_NODE, 0};
+
+        if (at < u->real->n_nodes)
+            cordon.subject = u->real->nodes[at].index;
+        else
+            cordon = (struct weir_cordoned){WEIR_SUBJECT_DEVICE,
+                                            u->real->devices[at - u->real->n_nodes].row};
+        if (weir_draft_cordon(draft, cordon) < 0)
+            return WEIR_E_NO_MEMORY;
+    }
+    verdict->unblock = WEIR_UNBLOCK_UNCORDON;
+    verdict->unblock_subject_kind = draft->cordons[verdict->unblock_first_cordon].kind;
+    verdict->unblock_subject = draft->cordons[verdict->unblock_first_cordon].subject;
+    return weir_ends_write(u->x, &u->ends, verdict);
+}
+
+/* With all that is held: where it would go if fewer were cordoned, and after whose ends. */
 static int unblock_by_uncordoning(struct weir_explainer *x, struct weir_set *set,
                                   struct weir_verdict *verdict)
 {
-    const struct weir_ends_query query = {
-        .set = set, .places = true, .promised_to = WEIR_NONE, .certain = WEIR_NONE};
-    struct weir_overlay *fleet = weir_what_if_fleet(x, WEIR_WHAT_IF_UNCORDONED);
-    struct weir_overlay_mark mark = weir_overlay_mark(x->overlay);
-    struct weir_ends ends;
+    struct uncordoning u = {
+        .x = x,
+        .set = set,
+        .real = weir_what_if_fleet(x, WEIR_WHAT_IF_EMPTY),
+        .free = weir_what_if_fleet(x, WEIR_WHAT_IF_UNCORDONED),
+    };
     int r;
 
-    if (fleet == NULL)
+    if (u.real == NULL || u.free == NULL)
         return WEIR_E_NO_MEMORY;
-    swap_service(x->overlay, fleet);
-    r = weir_ends_find(x, &query, &ends);
-    if (r == 1 && uncordon_spots(x, fleet, set, verdict) < 0)
-        r = WEIR_E_NO_MEMORY;
-    weir_overlay_rollback(x->overlay, mark);
-    swap_service(x->overlay, fleet);
+    r = find_kind(&u);
+    if (r == 1) {
+        list_cordons(&u);
+        if (u.n_more == 0)
+            r = leave_out(&u) < 0 ? WEIR_E_NO_MEMORY : 1;
+    }
+    lift_all(&u, false, false);
     if (r != 1)
         return r;
-    if (verdict->unblock == WEIR_UNBLOCK_NONE)
-        return weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &ends, verdict);
-    return weir_ends_write(x, &ends, verdict);
+    return u.n > 0 ? write_cordons(&u, verdict)
+                   : weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &u.ends, verdict);
 }
 
 static void unblock_by_capacity(const struct weir_set *set, struct weir_verdict *verdict)

@@ -23,7 +23,7 @@ struct weir_survey {
     const struct weir_request *request;
     uint32_t n_devices;
     uint32_t nodes[WEIR_REASON_CODE_MAX];
-    uint32_t devices[WEIR_REASON_CODE_MAX]; /* of nodes in service */
+    uint32_t devices[WEIR_REASON_CODE_MAX];
 };
 
 /* Asks every node and device for the request, which is one of the set's. */

@@ -124,16 +124,11 @@ uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running 
     return WEIR_CAUSE_NONE;
 }
 
-static bool leaves_for_room(uint32_t cause)
-{
-    return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
-           cause == WEIR_CAUSE_DRAINED;
-}
-
 bool weir_fate_overrules(const struct weir_running *running, uint32_t cause)
 {
-    return running->row->state == WEIR_TASK_STOPPING && leaves_for_room(running->row->stop_cause) &&
-           cause != WEIR_CAUSE_NONE && !leaves_for_room(cause);
+    return running->row->state == WEIR_TASK_STOPPING &&
+           weir_cause_makes_room(running->row->stop_cause) && cause != WEIR_CAUSE_NONE &&
+           !weir_cause_makes_room(cause);
 }
 
 int64_t weir_fate_stop_grace(const struct weir_policy *policy, const struct weir_workload *job)
@@ -146,7 +141,7 @@ int64_t weir_fate_leave_ms(const struct weir_policy *policy, const struct weir_w
 {
     int64_t grace = weir_fate_stop_grace(policy, job);
 
-    if (job->checkpoint_signal == 0 || !leaves_for_room(cause))
+    if (job->checkpoint_signal == 0 || !weir_cause_makes_room(cause))
         return grace;
     return weir_units_add(job->checkpoint_grace_ms, grace);
 }

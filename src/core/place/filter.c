@@ -167,9 +167,18 @@ void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32
 {
     const struct weir_overlay_node *n = &overlay->nodes[node];
 
-    *ret_fit = (struct weir_fit){.code = n->out, .resource = WEIR_NONE};
-    if (n->out != WEIR_REASON_NONE)
-        return;
+    if (n->out == WEIR_REASON_NONE)
+        weir_filter_inside(overlay, views, node, request, ret_fit);
+    else
+        *ret_fit = (struct weir_fit){.code = n->out, .resource = WEIR_NONE};
+}
+
+void weir_filter_inside(const struct weir_overlay *overlay, uint32_t views, uint32_t node,
+                        const struct weir_request *request, struct weir_fit *ret_fit)
+{
+    const struct weir_overlay_node *n = &overlay->nodes[node];
+
+    *ret_fit = (struct weir_fit){.code = WEIR_REASON_NONE, .resource = WEIR_NONE};
     if (!has_labels(overlay->world, n->row->labels, request->shape->labels)) {
         ret_fit->code = WEIR_REASON_LABELS;
         return;
@@ -181,13 +190,11 @@ void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32
 uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
 {
     static const uint32_t order[] = {
-        WEIR_REASON_RESERVED,        WEIR_REASON_DEVICE_BUSY,
-        WEIR_REASON_DEVICE_FOREIGN,  WEIR_REASON_DEVICE_UNHEALTHY,
-        WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_NODE_CORDONED,
-        WEIR_REASON_NODE_NOT_READY,  WEIR_REASON_CPU,
-        WEIR_REASON_MEMORY,          WEIR_REASON_RESOURCES,
-        WEIR_REASON_ISOLATION,       WEIR_REASON_GPU_MEMORY,
-        WEIR_REASON_GPU_CLASS,       WEIR_REASON_LABELS,
+        WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_BUSY,     WEIR_REASON_DEVICE_FOREIGN,
+        WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_NODE_CORDONED,
+        WEIR_REASON_NODE_DRAINING,    WEIR_REASON_NODE_NOT_READY,  WEIR_REASON_CPU,
+        WEIR_REASON_MEMORY,           WEIR_REASON_RESOURCES,       WEIR_REASON_ISOLATION,
+        WEIR_REASON_GPU_MEMORY,       WEIR_REASON_GPU_CLASS,       WEIR_REASON_LABELS,
     };
 
     for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)

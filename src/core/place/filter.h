@@ -48,6 +48,10 @@ uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t v
 void weir_filter_node(const struct weir_overlay *overlay, uint32_t views, uint32_t node,
                       const struct weir_request *request, struct weir_fit *ret_fit);
 
+/* The same, as if the node were in service. */
+void weir_filter_inside(const struct weir_overlay *overlay, uint32_t views, uint32_t node,
+                        const struct weir_request *request, struct weir_fit *ret_fit);
+
 /* Where no node would do: of the codes that the nodes give, with their counts, the one to name,
  * from what may pass to what never does. RESOURCES if there is no node at all. */
 uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX]);

@@ -15,7 +15,8 @@ struct event {
     int64_t wall_ms;
     uint32_t task;
     uint32_t attempt;
-    uint32_t is_stop; /* it was asked to leave, and is gone */
+    uint16_t is_stop; /* it was asked to leave, and is gone */
+    uint16_t is_assumed;
     uint32_t reserved;
 };
 
@@ -34,6 +35,8 @@ struct run {
     const uint32_t *asked_by_row; /* index in starts + 1 */
     int64_t *starts;
     uint32_t n_missing;
+    bool has_assumed;  /* something ended when it was only assumed to */
+    bool *are_assumed; /* like starts */
 };
 
 /* ---- events ---- */
@@ -94,13 +97,16 @@ static int expect_end(struct run *run, uint32_t task)
     const struct weir_workload *job = weir_world_workload(view, row->workload);
     bool is_stop = row->state == WEIR_TASK_STOPPING;
     int64_t ran = run->now.mono_ms - row->started_mono_ms;
-    int64_t left = is_stop ? weir_fate_leave_ms(run->policy, job, row->stop_cause)
-                           : weir_runtime_left(run->policy, &job->runtime, ran, run->quantile);
+    bool is_assumed = false;
+    int64_t left =
+        is_stop ? weir_fate_leave_ms(run->policy, job, row->stop_cause)
+                : weir_runtime_left_of(view, run->policy, job, ran, run->quantile, &is_assumed);
 
     return push(run, (struct event){.wall_ms = weir_units_add(run->now.wall_ms, left),
                                     .task = task,
                                     .attempt = row->attempt,
-                                    .is_stop = is_stop});
+                                    .is_stop = is_stop,
+                                    .is_assumed = is_assumed});
 }
 
 static int expect_running(struct run *run)
@@ -125,6 +131,7 @@ static void note_start(struct run *run, uint32_t workload)
     if (asked == 0 || run->starts[asked - 1] != INT64_MAX)
         return;
     run->starts[asked - 1] = run->now.wall_ms;
+    run->are_assumed[asked - 1] = run->has_assumed;
     run->n_missing--;
 }
 
@@ -153,6 +160,7 @@ static int step(struct run *run, int64_t *ret_wake_wall_ms, struct weir_err *err
     return r;
 }
 
+/* 1; 0 where it no longer applies; or WEIR_E_NO_MEMORY. */
 static int happen(struct run *run, const struct event *event)
 {
     const struct weir_task *row = weir_world_task(weir_edit_view(run->edit), event->task);
@@ -168,7 +176,7 @@ static int happen(struct run *run, const struct event *event)
         return WEIR_E_NO_MEMORY;
     task->ended = is_stop ? WEIR_END_STOPPED : WEIR_END_EXITED;
     task->exit_status = 0;
-    return 0;
+    return 1;
 }
 
 /* On to the next thing that happens. 1; 0 when nothing more does within the horizon. */
@@ -186,9 +194,11 @@ static int advance(struct run *run, int64_t wake_wall_ms)
     run->now.wall_ms = next;
     while (run->n_events > 0 && run->events[0].wall_ms <= next) {
         struct event event = pop(run);
+        int r = happen(run, &event);
 
-        if (happen(run, &event) < 0)
-            return WEIR_E_NO_MEMORY;
+        if (r < 0)
+            return r;
+        run->has_assumed = run->has_assumed || (r == 1 && event.is_assumed != 0);
     }
     return 1;
 }
@@ -253,6 +263,7 @@ int weir_eta(const struct weir_world *world, const struct weir_policy *policy, s
     uint32_t n_rows = weir_world_table(world, WEIR_TABLE_WORKLOADS)->n_rows;
     int64_t *starts[2];
     uint32_t *asked[2];
+    bool *assumed = weir_arena_new_n(arena, bool, n);
 
     (void)seed;
     for (uint32_t q = 0; q < 2; q++) {
@@ -261,12 +272,13 @@ int weir_eta(const struct weir_world *world, const struct weir_policy *policy, s
                           .quantile = (enum weir_quantile)q,
                           .start = now,
                           .now = now,
-                          .arena = arena};
+                          .arena = arena,
+                          .are_assumed = assumed};
         int r;
 
         starts[q] = weir_arena_new_n(arena, int64_t, n);
         asked[q] = weir_arena_new_n(arena, uint32_t, n_rows);
-        if (starts[q] == NULL || asked[q] == NULL)
+        if (starts[q] == NULL || asked[q] == NULL || assumed == NULL)
             return weir_error(err, WEIR_E_NO_MEMORY, "estimate: out of memory");
         run.n_missing = init_starts(world, workloads, n, now.wall_ms, starts[q], asked[q]);
         run.starts = starts[q];
@@ -281,6 +293,7 @@ int weir_eta(const struct weir_world *world, const struct weir_policy *policy, s
         int64_t p90 = starts[1][first];
 
         ret_etas[i] = (struct weir_eta){.workload = workloads[i],
+                                        .is_assumed = assumed[first],
                                         .p50_wall_ms = p50,
                                         .p90_wall_ms = p90 > p50 ? p90 : p50};
     }

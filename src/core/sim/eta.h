@@ -3,7 +3,7 @@
  *
  * P50: every task ends at the median of what is known of it (learned or declared, else
  * policy.prior_p50_ms), counted from its start and given that it still runs. P90: likewise with its
- * 90 % quantile. A declared limit caps both. */
+ * 90 % quantile. A limit, declared or of its queue, caps both. */
 #ifndef WEIR_CORE_SIM_ETA_H
 #define WEIR_CORE_SIM_ETA_H
 
@@ -15,7 +15,7 @@ struct weir_err;
 
 struct weir_eta {
     uint32_t workload;
-    uint32_t reserved;
+    uint32_t is_assumed; /* 1: some that end before it starts were only assumed to run that long */
     int64_t p50_wall_ms; /* INT64_MAX: not within the horizon */
     int64_t p90_wall_ms;
 };

@@ -44,3 +44,20 @@ int64_t weir_runtime_left(const struct weir_policy *policy, const struct weir_ru
         left = runtime->limit_ms - ran_ms;
     return left > 1 ? left : 1;
 }
+
+int64_t weir_runtime_left_of(const struct weir_world *world, const struct weir_policy *policy,
+                             const struct weir_workload *job, int64_t ran_ms,
+                             enum weir_quantile quantile, bool *ret_is_assumed)
+{
+    struct weir_runtime runtime = job->runtime;
+    int64_t run_limit = weir_world_run_limit_ms(world, job->queue);
+    int64_t known = quantile == WEIR_QUANTILE_P50 ? job->runtime.p50_ms : job->runtime.p90_ms;
+    int64_t left;
+
+    if (run_limit < runtime.limit_ms)
+        runtime.limit_ms = run_limit;
+    left = weir_runtime_left(policy, &runtime, ran_ms, quantile);
+    *ret_is_assumed = known == 0 && (runtime.limit_ms == INT64_MAX ||
+                                     left < runtime.limit_ms - (ran_ms > 0 ? ran_ms : 0));
+    return left;
+}

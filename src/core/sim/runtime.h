@@ -16,5 +16,10 @@ enum weir_quantile { WEIR_QUANTILE_P50, WEIR_QUANTILE_P90 };
  * the policy's priors; a declared limit caps. */
 int64_t weir_runtime_left(const struct weir_policy *policy, const struct weir_runtime *runtime,
                           int64_t ran_ms, enum weir_quantile quantile);
+/* Likewise of a workload's task, within the run limit of its queues too. *ret_is_assumed: neither a
+ * limit ends it by then, nor is anything known of how long it runs: it is the policy's prior. */
+int64_t weir_runtime_left_of(const struct weir_world *world, const struct weir_policy *policy,
+                             const struct weir_workload *job, int64_t ran_ms,
+                             enum weir_quantile quantile, bool *ret_is_assumed);
 
 #endif

@@ -5,7 +5,21 @@
 #include "edge/api/impl.h"
 #include "fmt/sse.h"
 
-enum { PAGE = 200, PAGES_AT_ONCE = 8, EVENT_BYTES_MAX = 1024 * 1024, RETRY_MS = 2000 };
+enum {
+    SCANNED_MAX = 20000,
+    PAGE = 200,
+    PAGES_AT_ONCE = 8,
+    EVENT_BYTES_MAX = 1024 * 1024,
+    RETRY_MS = 2000
+};
+
+/* Of all things (empty), or of one: of "workload/42" also "workload/42/3". */
+static bool is_about(const struct weir_event_record *event, struct weir_str subject)
+{
+    return subject.len == 0 ||
+           (weir_str_starts_with(event->subject, subject) &&
+            (event->subject.len == subject.len || event->subject.ptr[subject.len] == '/'));
+}
 
 /* ---- a page ---- */
 
@@ -14,7 +28,9 @@ struct page {
     int64_t end;
     int64_t last;
     uint32_t n;
+    uint32_t n_scanned;
     uint32_t limit;
+    struct weir_str subject;
     bool more;
 };
 
@@ -24,20 +40,25 @@ static int put_event(void *arg, const struct weir_event_record *event)
 
     if (event->seq > page->end)
         return 1;
-    if (page->n == page->limit) {
+    /* A page ends early rather than hold up the loop. */
+    if (page->n == page->limit || page->n_scanned == SCANNED_MAX) {
         page->more = true;
         return 1;
     }
-    weir_api_put_event(page->w, event);
     page->last = event->seq;
+    page->n_scanned++;
+    if (!is_about(event, page->subject))
+        return 0;
+    weir_api_put_event(page->w, event);
     page->n++;
     return 0;
 }
 
-static int list_events(struct weir_api_call *call, int64_t after, struct weir_err *err)
+static int list_events(struct weir_api_call *call, int64_t after, struct weir_str subject,
+                       struct weir_err *err)
 {
     const struct weir_store *store = weir_api_store(call->api);
-    struct page page = {.end = call->api->last_seq, .last = after};
+    struct page page = {.end = call->api->last_seq, .last = after, .subject = subject};
     struct weir_api_json json;
     int r = weir_api_query_limit(call, &page.limit, err);
 
@@ -48,7 +69,8 @@ static int list_events(struct weir_api_call *call, int64_t after, struct weir_er
     weir_json_object_begin(&json.w);
     weir_json_key(&json.w, "items");
     weir_json_array_begin(&json.w);
-    r = store->each_event(store->ctx, after, page.limit + 1, put_event, &page, err);
+    r = store->each_event(store->ctx, after, subject.len > 0 ? SCANNED_MAX + 1 : page.limit + 1,
+                          put_event, &page, err);
     if (r < 0) {
         weir_buf_finish(&json.body);
         return r;
@@ -66,6 +88,7 @@ struct events {
     struct weir_api_stream stream;
     int64_t sent; /* seq */
     int failed;
+    struct weir_buf subject; /* that it is about; empty: all */
     struct weir_buf text;
     struct weir_buf data;
 };
@@ -79,6 +102,10 @@ static int send_event(void *arg, const struct weir_event_record *event)
 
     if (event->seq > e->stream.api->last_seq)
         return 1;
+    if (!is_about(event, weir_buf_view(&e->subject))) {
+        e->sent = event->seq;
+        return 0;
+    }
     weir_buf_reset(&e->text);
     weir_buf_reset(&e->data);
     weir_json_writer_init(&w, &e->data, false);
@@ -128,6 +155,7 @@ static void destroy(struct weir_api_stream *stream)
 {
     struct events *e = (struct events *)stream;
 
+    weir_buf_finish(&e->subject);
     weir_buf_finish(&e->text);
     weir_buf_finish(&e->data);
     weir_mem_free(e);
@@ -142,7 +170,8 @@ static int greet(struct events *e, struct weir_err *err)
     return weir_buf_check(&e->text, "events", err);
 }
 
-static int stream_events(struct weir_api_call *call, int64_t after, struct weir_err *err)
+static int stream_events(struct weir_api_call *call, int64_t after, struct weir_str subject,
+                         struct weir_err *err)
 {
     static const struct weir_api_stream_ops ops = {pump, beat, destroy};
     struct events *e = weir_mem_alloc_array(1, sizeof(*e));
@@ -150,10 +179,14 @@ static int stream_events(struct weir_api_call *call, int64_t after, struct weir_
 
     if (e == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for events");
+    weir_buf_init(&e->subject, EVENT_BYTES_MAX);
     weir_buf_init(&e->text, EVENT_BYTES_MAX);
     weir_buf_init(&e->data, EVENT_BYTES_MAX);
     e->sent = after;
-    r = greet(e, err);
+    weir_buf_str(&e->subject, subject);
+    r = weir_buf_check(&e->subject, "the subject of events", err);
+    if (r == 0)
+        r = greet(e, err);
     if (r == 0)
         r = weir_http_reply_header(call->request, "Cache-Control", WEIR_STR("no-store"), err);
     if (r < 0) {
@@ -194,6 +227,8 @@ static int read_last_id(const struct weir_api_call *call, uint64_t *after, struc
 int weir_api_get_events(struct weir_api_call *call, struct weir_err *err)
 {
     uint64_t newest = (uint64_t)call->api->last_seq;
+    const struct weir_str *asked = weir_api_query(call, "subject");
+    struct weir_str subject = asked != NULL ? *asked : WEIR_STR("");
     bool is_stream = wants_stream(call);
     uint64_t after = is_stream ? newest : 0;
     int r = weir_api_query_u64(call, "after", 0, INT64_MAX, &after, err);
@@ -205,6 +240,6 @@ int weir_api_get_events(struct weir_api_call *call, struct weir_err *err)
     /* Ahead of us is what another data directory had: those begin with what comes now. */
     if (is_stream && after > newest)
         after = newest;
-    return is_stream ? stream_events(call, (int64_t)after, err)
-                     : list_events(call, (int64_t)after, err);
+    return is_stream ? stream_events(call, (int64_t)after, subject, err)
+                     : list_events(call, (int64_t)after, subject, err);
 }

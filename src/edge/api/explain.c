@@ -56,6 +56,13 @@ static void put_workload(struct explaining *e, uint32_t workload)
     store->get_workload(store->ctx, number, put_workload_name, e->w, NULL);
 }
 
+/* Whether that time is a guess. */
+static void put_assumed(struct explaining *e, uint32_t is_assumed)
+{
+    weir_json_key(e->w, "assumed");
+    weir_json_bool(e->w, is_assumed != 0);
+}
+
 static void put_holders(struct explaining *e, const struct weir_reason *reason, uint32_t resource)
 {
     weir_json_key(e->w, "holders");
@@ -68,6 +75,7 @@ static void put_holders(struct explaining *e, const struct weir_reason *reason, 
         weir_json_key(e->w, "amount");
         weir_api_put_amount(e->w, e->words.world, resource, holder->amount);
         weir_api_put_time(e->w, "end_p50_ms", holder->end_p50_wall_ms);
+        put_assumed(e, holder->is_assumed);
         weir_json_object_end(e->w);
     }
     weir_json_array_end(e->w);
@@ -137,6 +145,23 @@ static void put_tree(struct explaining *e, uint32_t first, uint32_t depth)
     weir_json_array_end(e->w);
 }
 
+static void put_cordons(struct explaining *e, const struct weir_verdict *verdict)
+{
+    weir_json_key(e->w, "cordons");
+    weir_json_array_begin(e->w);
+    for (uint32_t i = 0; i < verdict->unblock_n_cordons; i++) {
+        const struct weir_cordoned *cordon =
+            &e->words.plan->cordons[verdict->unblock_first_cordon + i];
+        weir_cleanup_buf struct weir_buf name = WEIR_BUF_INIT(SENTENCE_MAX);
+
+        weir_words_subject(e->words.world, cordon->kind, cordon->subject, &name);
+        weir_json_str(e->w, weir_buf_view(&name));
+    }
+    weir_json_array_end(e->w);
+    weir_json_key(e->w, "more_cordons");
+    weir_json_u64(e->w, verdict->unblock_n_more_cordons);
+}
+
 static void put_ends(struct explaining *e, const struct weir_verdict *verdict)
 {
     weir_json_key(e->w, "ends");
@@ -147,6 +172,7 @@ static void put_ends(struct explaining *e, const struct weir_verdict *verdict)
         weir_json_object_begin(e->w);
         put_workload(e, end->workload);
         weir_api_put_time(e->w, "end_p50_ms", end->end_p50_wall_ms);
+        put_assumed(e, end->is_assumed);
         weir_json_object_end(e->w);
     }
     weir_json_array_end(e->w);
@@ -170,6 +196,7 @@ static void put_unblock(struct explaining *e, const struct weir_verdict *verdict
     put_resource(e, is_time ? WEIR_NONE : verdict->unblock_resource);
     put_number(e, "amount", is_time ? WEIR_NONE : verdict->unblock_resource,
                verdict->unblock_amount);
+    put_cordons(e, verdict);
     put_ends(e, verdict);
     weir_json_object_end(e->w);
     weir_words_unblock(&e->words, verdict, &text);
@@ -182,6 +209,7 @@ static void put_unblock(struct explaining *e, const struct weir_verdict *verdict
 struct expected {
     int64_t p50_wall_ms;
     int64_t p90_wall_ms;
+    bool is_assumed;
     struct weir_err err; /* code 0: it is known */
 };
 
@@ -200,7 +228,9 @@ static void put_start(struct explaining *e, const struct expected *expected, str
         weir_buf_puts(text, "unknown");
     else
         weir_words_time(p90, e->words.now_wall_ms, text);
-    weir_buf_putc(text, ')');
+    weir_buf_puts(text, expected->is_assumed
+                            ? "), a guess: how long others run is assumed where it is not known"
+                            : ")");
 }
 
 /* NULL: it does not wait. */
@@ -219,6 +249,7 @@ static void put_expected_start(struct explaining *e, const struct expected *expe
     weir_json_object_begin(e->w);
     weir_api_put_time(e->w, "p50_ms", expected->p50_wall_ms);
     weir_api_put_time(e->w, "p90_ms", expected->p90_wall_ms);
+    put_assumed(e, expected->is_assumed);
     weir_json_object_end(e->w);
     put_start(e, expected, &text);
     add_sentence(e, &text);
@@ -290,6 +321,25 @@ static void describe_life(struct explaining *e, const struct weir_workload_recor
     add_sentence(e, &text);
 }
 
+/* The first of its tasks that had to leave and waits again. */
+static int describe_stopped(void *arg, const struct weir_task_record *task)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
+    struct explaining *e = arg;
+
+    if (task->state != WEIR_TASK_QUEUED || !weir_cause_makes_room(task->cause) ||
+        task->detail.len == 0)
+        return 0;
+    weir_buf_printf(&text, "its attempt %u was stopped", task->attempt);
+    if (task->ended_wall_ms > 0) {
+        weir_buf_puts(&text, " at ");
+        weir_words_time(task->ended_wall_ms, e->words.now_wall_ms, &text);
+    }
+    weir_buf_printf(&text, ": %.*s", WEIR_STR_ARG(task->detail));
+    add_sentence(e, &text);
+    return 1;
+}
+
 static void describe_waiting(struct explaining *e)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
@@ -335,11 +385,15 @@ static bool is_waiting(const struct weir_api_index *index, uint32_t row)
 static void put_explanation(struct explaining *e, const struct weir_workload_record *record,
                             const struct weir_verdict *verdict, const struct expected *expected)
 {
+    const struct weir_store *store = weir_api_store(e->call->api);
+
     weir_json_object_begin(e->w);
     weir_api_put_id(e->w, "id", record->number);
     weir_api_put_str(e->w, "name", record->name);
     weir_api_put_str(e->w, "state",
                      weir_str(weir_task_state_name((enum weir_task_state)record->state)));
+    if (record->state == WEIR_TASK_QUEUED && record->detail.len > 0)
+        store->each_task(store->ctx, record->number, describe_stopped, e, NULL);
     if (record->state != WEIR_TASK_QUEUED)
         describe_life(e, record);
     else if (verdict == NULL)
@@ -393,7 +447,8 @@ static void simulate(uv_work_t *work)
     struct simulation *s = work->data;
     struct expected *x = &s->expected;
 
-    if (s->api->service.eta_run(s->eta, &x->p50_wall_ms, &x->p90_wall_ms, &x->err) < 0 &&
+    if (s->api->service.eta_run(s->eta, &x->p50_wall_ms, &x->p90_wall_ms, &x->is_assumed, &x->err) <
+            0 &&
         x->err.code == 0)
         weir_error(&x->err, WEIR_E_NO_MEMORY, "the simulation failed");
 }

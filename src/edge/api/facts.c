@@ -141,6 +141,17 @@ static uint32_t stop_cause(const struct weir_world *world, uint32_t row)
     return WEIR_CAUSE_NONE;
 }
 
+/* "Resources (preempted for job 89)": why it waits, and waits again. */
+static void put_waiting(struct weir_json_writer *w, const char *why, struct weir_str stopped)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_WORDS_END_MAX);
+
+    weir_buf_puts(&text, why != NULL ? why : "");
+    if (stopped.len > 0)
+        weir_buf_printf(&text, why != NULL ? " (%.*s)" : "%.*s", WEIR_STR_ARG(stopped));
+    weir_json_str(w, weir_buf_view(&text));
+}
+
 static void put_reason(struct weir_json_writer *w, const struct weir_api *api,
                        const struct weir_workload_record *record, uint32_t row)
 {
@@ -156,8 +167,9 @@ static void put_reason(struct weir_json_writer *w, const struct weir_api *api,
     }
     if (record->state == WEIR_TASK_STOPPING && row != WEIR_NONE)
         weir_json_text(w, weir_words_stopping(stop_cause(api->index.world, row)));
-    else if (record->state == WEIR_TASK_QUEUED && verdict != NULL)
-        weir_json_text(w, weir_words_waiting(api->index.plan, verdict));
+    else if (record->state == WEIR_TASK_QUEUED && (verdict != NULL || record->detail.len > 0))
+        put_waiting(w, verdict != NULL ? weir_words_waiting(api->index.plan, verdict) : NULL,
+                    record->detail);
     else
         weir_json_null(w);
 }
@@ -197,6 +209,8 @@ void weir_api_put_workload(struct weir_json_writer *w, const struct weir_api *ap
     weir_api_put_time(w, "started_ms", record->started_wall_ms);
     weir_api_put_time(w, "ended_ms", record->ended_wall_ms);
     put_reason(w, api, record, row);
+    weir_api_put_name(w, "stopped",
+                      record->state == WEIR_TASK_QUEUED ? record->detail : WEIR_STR(""));
     put_u64(w, "members", record->n_tasks);
     put_bool(w, "array", record->independent != 0);
     put_bool(w, "demo", record->is_demo != 0);
@@ -252,6 +266,7 @@ int weir_api_count_tasks(const struct weir_api *api, const struct weir_workload_
 
 void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record *task)
 {
+    bool is_final = weir_task_state_is_final(task->state);
     char text[WEIR_WORDS_END_MAX];
 
     weir_json_object_begin(w);
@@ -262,9 +277,9 @@ void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record
     put_keys(w, "gpus", task->grants);
     weir_api_put_name(w, "node", task->node);
     weir_api_put_time(w, "started_ms", task->started_wall_ms);
-    weir_api_put_time(w, "ended_ms", task->ended_wall_ms);
+    weir_api_put_time(w, "ended_ms", is_final ? task->ended_wall_ms : 0);
     weir_json_key(w, "reason");
-    if (weir_task_state_is_final(task->state))
+    if (is_final)
         weir_json_text(w, weir_words_end_and_why(task->state, task->cause, task->exit_status,
                                                  task->detail, text));
     else if (task->state == WEIR_TASK_STOPPING)

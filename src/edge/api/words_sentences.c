@@ -40,6 +40,7 @@ static const struct phrase phrases[WEIR_REASON_CODE_MAX] = {
                                "cannot promise the isolation asked for",
                                "cannot promise the isolation asked for"},
     [WEIR_REASON_NODE_CORDONED] = {"the node is cordoned", "are cordoned", "are on cordoned nodes"},
+    [WEIR_REASON_NODE_DRAINING] = {"the node is draining", "are draining", "are on draining nodes"},
     [WEIR_REASON_NODE_NOT_READY] = {"the node is not ready", "are not ready",
                                     "are on nodes that are not ready"},
     [WEIR_REASON_DEVICE_UNHEALTHY] = {"the GPU is unhealthy", "have unhealthy GPUs",
@@ -246,7 +247,7 @@ static void put_holders(const struct weir_words *words, const struct weir_reason
         if (holder->end_p50_wall_ms < INT64_MAX && holder->end_p50_wall_ms > 0) {
             weir_buf_puts(out, " (until about ");
             weir_words_time(holder->end_p50_wall_ms, words->now_wall_ms, out);
-            weir_buf_putc(out, ')');
+            weir_buf_puts(out, holder->is_assumed ? ", assumed)" : ")");
         }
     }
 }
@@ -330,10 +331,33 @@ const char *weir_words_unblock_name(uint32_t kind)
     return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
 }
 
+/* Before the i-th of a list of which n are named and n_more are not. */
+static void put_joint(uint32_t i, uint32_t n, uint32_t n_more, struct weir_buf *out)
+{
+    bool is_last = i + 1 == n && n_more == 0;
+
+    weir_buf_puts(out, i == 0 ? "" : is_last ? " and " : ", ");
+}
+
 static void put_more(uint32_t n, struct weir_buf *out)
 {
     if (n > 0)
         weir_buf_printf(out, " and %u more", n);
+}
+
+static void put_cordons(const struct weir_words *words, const struct weir_verdict *verdict,
+                        struct weir_buf *out)
+{
+    const struct weir_cordoned *cordons = words->plan->cordons + verdict->unblock_first_cordon;
+    uint32_t n = verdict->unblock_n_cordons;
+    uint32_t n_shown = n < ENDS_SHOWN ? n : ENDS_SHOWN;
+    uint32_t n_more = n - n_shown + verdict->unblock_n_more_cordons;
+
+    for (uint32_t i = 0; i < n_shown; i++) {
+        put_joint(i, n_shown, n_more, out);
+        weir_words_subject(words->world, cordons[i].kind, cordons[i].subject, out);
+    }
+    put_more(n_more, out);
 }
 
 static void put_ends(const struct weir_words *words, const struct weir_verdict *verdict,
@@ -345,9 +369,7 @@ static void put_ends(const struct weir_words *words, const struct weir_verdict *
     uint32_t n_more = n - n_shown + verdict->unblock_n_more_ends;
 
     for (uint32_t i = 0; i < n_shown; i++) {
-        bool is_last = i + 1 == n_shown && n_more == 0;
-
-        weir_buf_puts(out, i == 0 ? "" : is_last ? " and " : ", ");
+        put_joint(i, n_shown, n_more, out);
         put_holder(words, ends[i].workload, "workload/", out);
     }
     put_more(n_more, out);
@@ -381,9 +403,7 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         weir_buf_puts(out, verdict->unblock_n_ends > 0
                                ? "it needs these put back into use: "
                                : "it could start if these were put back into use: ");
-        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
-                           out);
-        put_more(verdict->unblock_n_more, out);
+        put_cordons(words, verdict, out);
         if (verdict->unblock_n_ends > 0) {
             weir_buf_puts(out, ", and the end of ");
             put_ends(words, verdict, out);

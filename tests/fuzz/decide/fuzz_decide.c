@@ -68,6 +68,8 @@ static void check_ends(const struct weir_world *world, const struct weir_plan *p
     bool waits = v->unblock == WEIR_UNBLOCK_WAIT_FOR || v->unblock == WEIR_UNBLOCK_WAIT_FOR_ANY;
 
     WEIR_ASSERT(v->unblock_first_end + v->unblock_n_ends <= plan->n_ends);
+    WEIR_ASSERT(v->unblock_first_cordon + v->unblock_n_cordons <= plan->n_cordons);
+    WEIR_ASSERT((v->unblock == WEIR_UNBLOCK_UNCORDON) == (v->unblock_n_cordons > 0));
     WEIR_ASSERT(!waits || (v->unblock_n_ends > 0 &&
                            plan->ends[v->unblock_first_end].workload == v->unblock_subject));
     WEIR_ASSERT(waits || v->unblock == WEIR_UNBLOCK_UNCORDON ||

@@ -162,6 +162,38 @@ static void many_at_once_cost_no_more(void **state)
     bench_finish(&b);
 }
 
+/* The forecast ends what runs when its holder is said to end, and says where that is a guess. */
+static void the_limit_of_the_queue_counts(void **state)
+{
+    struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_eta eta;
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 1});
+    add_queue(&b, (struct queue_spec){.name = "q", .run_limit_ms = MINUTE});
+    add_job(&b, (struct job_spec){.name = "runs", .queue = "q", .gpus = 1});
+    tick(&b);
+    run_started(&b);
+    add_job(&b, (struct job_spec){.name = "waits", .queue = "q", .gpus = 1});
+    for (int has_limit = 1; has_limit >= 0; has_limit--) {
+        uint32_t row = job_at(&b, "waits");
+
+        if (!has_limit)
+            weir_edit_queue(b.edit, weir_world_workload(b.world, row)->queue)->run_limit_ms =
+                INT64_MAX;
+        tick(&b);
+        assert_int_equal(
+            weir_eta(b.world, &b.policy, b.now, 1, &limits, &row, 1, &arena, &eta, NULL), 0);
+        assert_int_equal(eta.p50_wall_ms - b.now.wall_ms,
+                         has_limit ? MINUTE : b.policy.prior_p50_ms);
+        assert_int_equal(eta.is_assumed, !has_limit);
+    }
+    weir_arena_finish(&arena);
+    bench_finish(&b);
+}
+
 static void quantiles_of_what_is_left(void **state)
 {
     struct weir_policy policy = weir_policy_default();
@@ -188,6 +220,7 @@ int main(void)
         cmocka_unit_test(counts_on_preemption_and_begin_times),
         cmocka_unit_test(says_so_when_it_cannot_tell),
         cmocka_unit_test(many_at_once_cost_no_more),
+        cmocka_unit_test(the_limit_of_the_queue_counts),
         cmocka_unit_test(quantiles_of_what_is_left),
     };
 

@@ -203,13 +203,13 @@ static void what_is_out_of_service(void **state)
     tick(&b);
     assert_string_equal(tree(&b, "one"),
                         "workload:None[queue:None "
-                        "nodes:NodeCordoned*2[nodes:NodeCordoned*1 "
-                        "nodes:DeviceCordoned*1] devices:None*3(0/1)[devices:DeviceUnhealthy*1 "
+                        "nodes:NodeCordoned*2(4000/1000)[nodes:NodeCordoned*1 "
+                        "nodes:DeviceCordoned*1] devices:None*7(0/1)[devices:NodeCordoned*4 "
+                        "devices:DeviceUnhealthy*1 "
                         "devices:DeviceCordoned*1 devices:DeviceForeign*1]]");
     assert_int_equal(verdict_of(&b, "one")->unblock, WEIR_UNBLOCK_UNCORDON);
-    /* Where it would go. */
-    assert_int_equal(verdict_of(&b, "one")->unblock_subject_kind, WEIR_SUBJECT_DEVICE);
-    assert_int_equal(verdict_of(&b, "one")->unblock_subject, device_at(&b, "n2", 0));
+    assert_int_equal(verdict_of(&b, "one")->unblock_subject_kind, WEIR_SUBJECT_NODE);
+    assert_int_equal(verdict_of(&b, "one")->unblock_subject, node_at(&b, "n1"));
     assert_string_equal(why(&b, "four"), "NodeCordoned");
     assert_int_equal(verdict_of(&b, "four")->unblock, WEIR_UNBLOCK_UNCORDON);
     assert_int_equal(verdict_of(&b, "four")->unblock_subject_kind, WEIR_SUBJECT_NODE);
@@ -382,6 +382,68 @@ static void the_ends_that_make_room_below_a_limit(void **state)
     bench_finish(&b);
 }
 
+/* What a cordoned node would have is told, and of its cordons only those that it takes. */
+static void a_cordoned_node_with_a_cordoned_gpu(void **state)
+{
+    const struct weir_verdict *v;
+    const struct weir_reason *reason;
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 8, .phase = WEIR_NODE_CORDONED});
+    add_queue(&b, (struct queue_spec){.name = "q"});
+    weir_edit_device(b.edit, device_at(&b, "n1", 0))->cordoned = 1;
+    add_job(&b, (struct job_spec){.name = "one", .queue = "q", .gpus = 1});
+    add_job(&b, (struct job_spec){.name = "cpus", .queue = "q", .cpus = 2});
+    tick(&b);
+    v = verdict_of(&b, "one");
+    reason = blocking(&b, "one");
+    assert_int_equal(reason->code, WEIR_REASON_NODE_CORDONED);
+    assert_int_equal(reason->have, 7000);
+    assert_int_equal(reason->need, 1000);
+    assert_int_equal(v->unblock_n_cordons, 1);
+    assert_int_equal(v->unblock_n_more_cordons, 0);
+    assert_int_equal(b.plan.cordons[v->unblock_first_cordon].kind, WEIR_SUBJECT_NODE);
+    assert_int_equal(b.plan.cordons[v->unblock_first_cordon].subject, node_at(&b, "n1"));
+    assert_true(blocking(&b, "cpus")->need == 2000 && blocking(&b, "cpus")->have >= 2000);
+    weir_edit_node(b.edit, node_at(&b, "n1"))->phase = WEIR_NODE_DRAINING;
+    tick(&b);
+    assert_string_equal(why(&b, "one"), "NodeDraining");
+    assert_int_equal(verdict_of(&b, "one")->unblock, WEIR_UNBLOCK_UNCORDON);
+    bench_finish(&b);
+}
+
+/* Whoever has no limit of its own lets go at that of its queue; where neither ends it by then, and
+ * nothing is known of it, the time is an assumption, and said to be one. */
+static void ends_by_the_limit_of_the_queue(void **state)
+{
+    const struct weir_holder *holder;
+    struct bench b;
+
+    (void)state;
+    bench_init(&b);
+    add_node(&b, (struct node_spec){.name = "n1", .gpus = 1});
+    add_queue(&b, (struct queue_spec){.name = "q", .run_limit_ms = 60000});
+    add_job(&b, (struct job_spec){.name = "runs", .queue = "q", .gpus = 1});
+    tick(&b);
+    run_started(&b);
+    add_job(&b, (struct job_spec){.name = "waits", .queue = "q", .gpus = 1});
+    tick(&b);
+    holder = &b.plan.holders[blocking(&b, "waits")->first_holder];
+    assert_int_equal(holder->end_p50_wall_ms, b.now.wall_ms + 60000);
+    assert_false(holder->is_assumed);
+    assert_false(b.plan.ends[verdict_of(&b, "waits")->unblock_first_end].is_assumed);
+    weir_edit_queue(b.edit, weir_world_workload(b.world, job_at(&b, "runs"))->queue)->run_limit_ms =
+        INT64_MAX;
+    tick(&b);
+    holder = &b.plan.holders[blocking(&b, "waits")->first_holder];
+    assert_int_equal(holder->end_p50_wall_ms, b.now.wall_ms + b.policy.prior_p50_ms);
+    assert_true(holder->is_assumed);
+    assert_true(b.plan.ends[verdict_of(&b, "waits")->unblock_first_end].is_assumed);
+    bench_finish(&b);
+}
+
 /* What is held counts as well: the cordon is not all that is in the way. */
 static void cordons_and_the_ends_that_are_needed_besides(void **state)
 {
@@ -401,10 +463,10 @@ static void cordons_and_the_ends_that_are_needed_besides(void **state)
     add_job(&b, (struct job_spec){.name = "four", .queue = "q", .gpus = 4});
     tick(&b);
     assert_int_equal(verdict_of(&b, "three")->unblock, WEIR_UNBLOCK_UNCORDON);
-    assert_int_equal(verdict_of(&b, "three")->unblock_n_more, 1);
+    assert_int_equal(verdict_of(&b, "three")->unblock_n_cordons, 2);
     assert_ends(&b, "three", "");
     assert_int_equal(verdict_of(&b, "four")->unblock, WEIR_UNBLOCK_UNCORDON);
-    assert_int_equal(verdict_of(&b, "four")->unblock_n_more, 1);
+    assert_int_equal(verdict_of(&b, "four")->unblock_n_cordons, 2);
     assert_ends(&b, "four", "runs");
     bench_finish(&b);
 }
@@ -422,6 +484,8 @@ int main(void)
         cmocka_unit_test(backoff_of_some_tasks),
         cmocka_unit_test(the_ends_that_are_enough),
         cmocka_unit_test(the_ends_that_make_room_below_a_limit),
+        cmocka_unit_test(a_cordoned_node_with_a_cordoned_gpu),
+        cmocka_unit_test(ends_by_the_limit_of_the_queue),
         cmocka_unit_test(cordons_and_the_ends_that_are_needed_besides),
     };
 

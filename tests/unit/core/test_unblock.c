@@ -64,12 +64,23 @@ static void let_all_end(struct bench *b, const struct weir_verdict *v, uint32_t 
             let_end(b, v, i);
 }
 
-static void uncordon(struct bench *b, const struct weir_verdict *v)
+/* All of its cordons, but for one. */
+static void uncordon(struct bench *b, const struct weir_verdict *v, uint32_t but)
 {
-    if (v->unblock_subject_kind == WEIR_SUBJECT_NODE)
-        weir_edit_node(b->edit, v->unblock_subject)->phase = WEIR_NODE_READY;
-    else
-        weir_edit_device(b->edit, v->unblock_subject)->cordoned = 0;
+    assert_true(v->unblock_n_cordons > 0 && v->unblock_n_more_cordons == 0);
+    for (uint32_t i = 0; i < v->unblock_n_cordons; i++) {
+        const struct weir_cordoned *cordon = &b->plan.cordons[v->unblock_first_cordon + i];
+
+        if (i == 0)
+            assert_true(cordon->kind == v->unblock_subject_kind &&
+                        cordon->subject == v->unblock_subject);
+        if (i == but)
+            continue;
+        if (cordon->kind == WEIR_SUBJECT_NODE)
+            weir_edit_node(b->edit, cordon->subject)->phase = WEIR_NODE_READY;
+        else
+            weir_edit_device(b->edit, cordon->subject)->cordoned = 0;
+    }
 }
 
 static void unblock(struct bench *b, const struct job_spec *job, const struct weir_verdict *v,
@@ -87,7 +98,7 @@ static void unblock(struct bench *b, const struct job_spec *job, const struct we
             v->unblock_amount;
         return;
     case WEIR_UNBLOCK_UNCORDON:
-        uncordon(b, v);
+        uncordon(b, v, WEIR_NONE);
         return;
     case WEIR_UNBLOCK_ADD_CAPACITY:
         add_capacity(b, job, n);
@@ -207,7 +218,7 @@ static bool is_further(const struct bench *b, const char *job, const struct weir
 
 /* The ends come to pass, but for one (or, of those of which any is enough, that one alone), and the
  * next decision is made: does it start, or is at least the first step done if all have come? */
-static bool helps(const struct random_world *w, const char *job, uint32_t but)
+static bool helps(const struct random_world *w, const char *job, uint32_t but, uint32_t but_cordon)
 {
     const struct weir_verdict *v;
     struct weir_reason before;
@@ -226,22 +237,25 @@ static bool helps(const struct random_world *w, const char *job, uint32_t but)
     else
         let_all_end(&b, v, but);
     if (v->unblock == WEIR_UNBLOCK_UNCORDON)
-        uncordon(&b, v);
+        uncordon(&b, v, but_cordon);
     tick(&b);
-    r = n_waiting(&b, job) < waiting ||
-        (but == WEIR_NONE && is_further(&b, job, &before, waited_for_itself));
+    r = n_waiting(&b, job) < waiting || (but == WEIR_NONE && but_cordon == WEIR_NONE &&
+                                         is_further(&b, job, &before, waited_for_itself));
     bench_finish(&b);
     return r;
 }
 
 static void check_ends(const struct random_world *w, const char *job, const struct weir_verdict *v)
 {
-    if (v->unblock != WEIR_UNBLOCK_WAIT_FOR_ANY && !helps(w, job, WEIR_NONE))
+    if (v->unblock != WEIR_UNBLOCK_WAIT_FOR_ANY && !helps(w, job, WEIR_NONE, WEIR_NONE))
         fail_msg("%s waits, and all that is named does not help", job);
     for (uint32_t i = 0; i < v->unblock_n_ends; i++)
-        if (helps(w, job, i) != (v->unblock == WEIR_UNBLOCK_WAIT_FOR_ANY))
+        if (helps(w, job, i, WEIR_NONE) != (v->unblock == WEIR_UNBLOCK_WAIT_FOR_ANY))
             fail_msg("%s waits, and end %u of %u is %s", job, i, v->unblock_n_ends,
                      v->unblock == WEIR_UNBLOCK_WAIT_FOR_ANY ? "not enough" : "not needed");
+    for (uint32_t i = 0; i < v->unblock_n_cordons; i++)
+        if (helps(w, job, WEIR_NONE, i))
+            fail_msg("%s waits, and cordon %u of %u is not needed", job, i, v->unblock_n_cordons);
 }
 
 static void the_ends_that_are_named_suffice(void **state)
@@ -266,7 +280,7 @@ static void the_ends_that_are_named_suffice(void **state)
 
                 assert_int_equal(b.plan.n_actions, 0);
                 assert_int_equal(v->unblock_n_more_ends, 0);
-                if (v->unblock_n_ends > 0 && v->unblock_n_more == 0) {
+                if (v->unblock_n_ends + v->unblock_n_cordons > 0) {
                     assert_true(v->unblock == WEIR_UNBLOCK_UNCORDON ||
                                 b.plan.ends[v->unblock_first_end].workload == v->unblock_subject);
                     check_ends(&w, job, v);

@@ -81,6 +81,7 @@ struct rows {
     struct weir_reason reasons[4];
     struct weir_holder holders[2];
     struct weir_awaited ends[3];
+    struct weir_cordoned cordons[2];
 };
 
 /* Every byte of every row is set, and no two rows are the same. */
@@ -107,6 +108,8 @@ static struct weir_plan plan_of(struct rows *rows)
         .n_holders = 2,
         .ends = rows->ends,
         .n_ends = 3,
+        .cordons = rows->cordons,
+        .n_cordons = 2,
     };
 }
 
@@ -121,7 +124,7 @@ static void bytes_are_laid_out_as_promised(void **state)
     struct weir_buf out = WEIR_BUF_INIT(1 << 16);
     struct rows rows;
     struct weir_plan plan = plan_of(&rows);
-    const uint32_t counts[] = {2, 3, 1, 2, 4, 2, 3, 0};
+    const uint32_t counts[] = {2, 3, 1, 2, 4, 2, 3, 2};
     const char *at;
 
     (void)state;
@@ -136,6 +139,7 @@ static void bytes_are_laid_out_as_promised(void **state)
     at = take(at, rows.reasons, sizeof(rows.reasons));
     at = take(at, rows.holders, sizeof(rows.holders));
     at = take(at, rows.ends, sizeof(rows.ends));
+    at = take(at, rows.cordons, sizeof(rows.cordons));
     assert_int_equal(at - (const char *)out.data, out.len);
     weir_buf_finish(&out);
 }

@@ -129,6 +129,30 @@ static void test_event_pages(void **state)
     api_answer_finish(&answer);
 }
 
+/* Of one thing and its parts; "workload/1" is not "workload/10". */
+static void test_events_of_one_thing(void **state)
+{
+    static const char *const subjects[] = {"workload/1", "workload/10", "workload/1/3", "queue/q"};
+    struct api_answer answer;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++)
+        api_event(&f, "x", subjects[i]);
+    api_tick(&f);
+    api_ask(&f, "GET", "/v1/events?subject=workload%2F1", NULL, NULL, &answer);
+    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 2);
+    assert_string_equal(api_text(&answer, "items[0].subject"), "workload/1");
+    assert_string_equal(api_text(&answer, "items[1].subject"), "workload/1/3");
+    assert_string_equal(api_text(&answer, "next"), "");
+    api_answer_finish(&answer);
+    api_ask(&f, "GET", "/v1/events?subject=workload%2F1&limit=1", NULL, NULL, &answer);
+    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 1);
+    api_answer_finish(&answer);
+    api_ask(&f, "GET", "/v1/events?subject=gpu%2Fx", NULL, NULL, &answer);
+    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 0);
+    api_answer_finish(&answer);
+}
+
 #define SSE "Accept: text/event-stream\r\n"
 
 /* seqs and kinds of all events in a body. */
@@ -182,6 +206,10 @@ static void test_event_stream(void **state)
     open_client(&c, "/v1/events", SSE "Last-Event-ID: 4711\r\n");
     await_body(&c, "id: 4\n\n"); /* of another data directory */
     close_client(&c);
+    open_client(&c, "/v1/events?after=0&subject=b", SSE);
+    await_body(&c, "event: new");
+    assert_string_equal(events_of(&c), "3 new,");
+    close_client(&c);
 }
 
 /* Catching up takes several pages and several turns. */
@@ -231,6 +259,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_head_of_streams),      TEST(test_logs),         TEST(test_logs_follow),
         TEST(test_event_pages),          TEST(test_event_stream), TEST(test_event_catch_up),
+        TEST(test_events_of_one_thing),  TEST(test_event_stream), TEST(test_event_catch_up),
         cmocka_unit_test(test_shutdown),
     };
 

@@ -247,12 +247,15 @@ static void test_unblock(void **state)
         "what it needs comes free with the end of workload/2",
         "what it needs is free by now: it is looked at again with the end of any of workload/2",
         "it could start if the limit of queue/research were 3 GPUs",
-        "it needs these put back into use: queue/research and 1 more, and the end of workload/2",
+        "it needs these put back into use: queue/research, node/alpha and 1 more, and the end of "
+        "workload/2",
         "it could start with this much more: 3 GPUs",
         "it can start from 1970-01-01 00:00 UTC on",
         "it can start when it is released",
         "",
     };
+    const uint32_t node = weir_world_first(f.world, WEIR_TABLE_NODES);
+    struct weir_cordoned cordons[2] = {{WEIR_SUBJECT_QUEUE, f.research}, {WEIR_SUBJECT_NODE, node}};
     struct weir_awaited end;
     struct weir_verdict verdict;
 
@@ -263,13 +266,16 @@ static void test_unblock(void **state)
     end = (struct weir_awaited){api_row(&f, 2), 0, INT64_MAX};
     f.plan.ends = &end;
     f.plan.n_ends = 1;
+    f.plan.cordons = cordons;
+    f.plan.n_cordons = 2;
     for (uint32_t kind = 0; kind <= WEIR_UNBLOCK_MAX; kind++) {
         verdict = (struct weir_verdict){.unblock = kind,
                                         .unblock_subject_kind = WEIR_SUBJECT_QUEUE,
                                         .unblock_subject = f.research,
                                         .unblock_resource = WEIR_NONE,
                                         .unblock_amount = 3000,
-                                        .unblock_n_more = 1,
+                                        .unblock_n_cordons = 2,
+                                        .unblock_n_more_cordons = 1,
                                         .unblock_n_ends = 1};
         assert_unblock(&verdict, expected[kind]);
         assert_non_null(weir_words_unblock_name(kind));
@@ -277,7 +283,8 @@ static void test_unblock(void **state)
                     strcmp(weir_words_unblock_name(kind), "none") != 0);
     }
     verdict.unblock = WEIR_UNBLOCK_UNCORDON;
-    verdict.unblock_n_more = 0;
+    verdict.unblock_n_cordons = 1;
+    verdict.unblock_n_more_cordons = 0;
     verdict.unblock_n_ends = 0;
     assert_unblock(&verdict, "it could start if these were put back into use: queue/research");
 }

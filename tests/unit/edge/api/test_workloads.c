@@ -353,8 +353,8 @@ static void plan_for(uint64_t waiting, uint64_t holder)
     static struct weir_awaited ends[1];
     static struct weir_verdict verdicts[1];
 
-    ends[0] = (struct weir_awaited){api_row(&f, holder), 0, 51840000};
-    holders[0] = (struct weir_holder){api_row(&f, holder), 0, 1000, 51840000};
+    ends[0] = (struct weir_awaited){api_row(&f, holder), 1, 51840000};
+    holders[0] = (struct weir_holder){api_row(&f, holder), 1, 1000, 51840000};
     reasons[0] = (struct weir_reason){.level = WEIR_LEVEL_WORKLOAD,
                                       .subject = WEIR_NONE,
                                       .resource = WEIR_NONE,
@@ -437,6 +437,11 @@ static void test_explain_waiting(void **state)
     assert_string_equal(api_text(&answer, "unblock.ends[0].id"), "1");
     assert_string_equal(api_text(&answer, "unblock.ends[0].name"), "train");
     assert_string_equal(api_text(&answer, "unblock.ends[0].end_p50_ms"), "51840000");
+    assert_string_equal(api_text(&answer, "unblock.ends[0].assumed"), "true");
+    assert_string_equal(api_text(&answer, "reasons[0].children[1].children[0].holders[0].assumed"),
+                        "true");
+    assert_string_equal(api_text(&answer, "expected_start.assumed"), "true");
+    assert_string_equal(api_text(&answer, "unblock.more_cordons"), "0");
     assert_string_equal(api_text(&answer, "unblock.more_ends"), "0");
     assert_string_equal(api_text(&answer, "expected_start.p90_ms"), "103680000");
     assert_string_equal(api_text(&answer, "text[0]"), "workload: ok");
@@ -446,11 +451,12 @@ static void test_explain_waiting(void **state)
     assert_string_equal(
         api_text(&answer, "text[3]"),
         "GPUs: 1 of 3 GPUs is held by other workloads; held by workload 1 (until about "
-        "1970-01-01 14:24 UTC)");
+        "1970-01-01 14:24 UTC, assumed)");
     assert_string_equal(api_text(&answer, "text[4]"),
                         "what it needs comes free with the end of workload/1");
     assert_string_equal(api_text(&answer, "text[5]"),
-                        "starts about 1970-01-01 14:24 UTC (at the latest 1970-01-02 04:48 UTC)");
+                        "starts about 1970-01-01 14:24 UTC (at the latest 1970-01-02 04:48 UTC), "
+                        "a guess: how long others run is assumed where it is not known");
     api_answer_finish(&answer);
 }
 
