@@ -396,9 +396,9 @@ static void name_option(const struct weir_args *args, struct weir_err *err)
     const char *option = weir_run_body_option(err->field);
     const char *value;
 
-    if (option == NULL || !weir_args_has(args, option))
+    if (option == NULL)
         return;
-    value = weir_args_text(args, option);
+    value = weir_args_text(args, option); /* NULL as well where it was left out */
     weir_error_field(err, "--%s%s%s", option, value != NULL ? " " : "", value != NULL ? value : "");
 }
 

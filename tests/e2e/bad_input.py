@@ -49,7 +49,7 @@ DOCUMENTS = [
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {guarantee: {gpu: 1}}\n', ['guarantee', 'guaranteed'], 9, 8),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec:\n  guaranteed: {gpu: 1x}\n', ['1x', 'spec.guaranteed.gpu'], 10, 0),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {guaranteed: {gpu: 4}, limit: {gpu: 2}}\n', ['guaranteed', 'limit'], 9, 0),
-    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: nobody}\n', ['nobody'], 0, 0),
+    ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: nobody}\n', ["spec.parent: there is no queue 'nobody'"], 9, 16),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: default}\n', ['default', 'parent'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {parent: b}\n', ['b', 'ancestor'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Queu\nmetadata: {name: b}\nspec: {}\n', ['Queu', 'Queue'], 7, 7),
@@ -57,7 +57,8 @@ DOCUMENTS = [
     ('kind: Queue\nkind: Queue\n', ['kind'], 7, 1),
     ('a: [1, 2\nb: 3\n', [], 0, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: []}\n', ['command'], 9, 0),
-    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], gpus: 99}\n', ['99'], 0, 0),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], gpus: 99}\n', ['spec.gpus: asks for 99 GPUs', 'at most 8 GPUs'], 9, 28),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: defualt}\n', ['spec.queue', "did you mean 'default'?"], 9, 29),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: a, retryOn: [256]}\n', ['256'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {maxRunTime: 0s}\n', ['spec.maxRunTime', '0s'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], cwd: tmp}\n', ['spec.cwd'], 9, 0),
@@ -103,6 +104,26 @@ def test_nothing_is_half_applied(t):
     assert not server.jobs()
 
 
+def test_what_is_shown_of_memory_can_be_had(t):
+    server = t.serve()
+    shown = server.cli('get', 'gpus').stdout.decode().splitlines()[1].split()
+    size = float(shown[shown.index('GiB') - 1])
+    server.cli('run', '--gpu-memory', f'{size}Gi', '--', 'true')
+    for asked in ('90.125Gi', '97.5G', '123456Mi', '300000000001'):
+        said = one_line(server.cli('run', '--gpu-memory', asked, '--', 'true', check=1))
+        assert f'asks for {asked} of memory on each GPU, the largest has {size}Gi (ask for at most {size}Gi)' in said, said
+
+
+def test_refusals_over_http_have_field_and_place(t):
+    server = t.serve()
+    document = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['x'], 'gpus': 11}}
+    for path in ('/v1/workloads', '/v1/apply'):
+        status, answer = server.post(path, document)
+        error = answer['error']
+        assert (status, error['field'], error['line']) == (422, 'spec.gpus', 1) and error['column'] > 1, (status, answer)
+        assert error['hint'] == 'ask for at most 8 GPUs, or for 2 members of 8 GPUs' or error['hint'] == 'ask for at most 8 GPUs', error
+
+
 def test_a_queue_may_say_nothing(t):
     server = t.serve()
     for name, spec in (('a', ''), ('b', 'spec:\n'), ('c', 'spec: {}\n')):
@@ -121,7 +142,7 @@ def test_a_queue_with_queues_below_takes_no_jobs(t):
         server.cli('apply', '-f', '-', input=document.encode(), stdin=None)
     done = server.cli('run', '-d', '--queue', 'org', '--cpu', '2', '--', 'true', check=None)
     assert done.returncode == 1, done
-    assert one_line(done) == "weir: queue 'org' has queues below it: name one of those ('b' would do (--queue b))\n", done
+    assert one_line(done) == "weir: --queue org: queue 'org' has queues below it: name one of those ('b' would do)\n", done
     assert not server.jobs()
 
 

@@ -82,7 +82,7 @@ class Submit(Case):
     def test_refusal_of_the_server_has_its_words_and_a_status(self):
         self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "'x' is not a name", field="metadata.name",
                                                  hint="use a-z", line=1, column=9)})
-        self.check(self.weir("run", "-d", "true"), 2, b"", b"weir: metadata.name: 'x' is not a name (use a-z)\n")
+        self.check(self.weir("run", "-d", "true"), 2, b"", b"weir: --name: 'x' is not a name (use a-z)\n")
         self.check(self.weir("run", "-d", "--name", "x", "true"), 2, b"", b"weir: --name x: 'x' is not a name (use a-z)\n")
         self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "there is no queue 'nope'", field="spec.queue")})
         self.check(self.weir("run", "-Q", "nope", "true"), 2, b"", b"weir: --queue nope: there is no queue 'nope'\n")

@@ -4,7 +4,7 @@
 #include "edge/api/impl.h"
 #include "edge/api/nouns.h"
 
-enum { GPU_PREFIX_MIN = 8 };
+enum { GPU_PREFIX_MIN = 5 }; /* "GPU-" alone says nothing */
 
 static struct weir_str node_name(const struct weir_world *world, uint32_t row)
 {
