@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTPUT_BYTES_MAX = 64 * 1024 * 1024, LABEL_WIDTH = 18, DEPTH_MAX = 8 };
+enum { OUTPUT_BYTES_MAX = 64 * 1024 * 1024, LABEL_WIDTH = 18, DEPTH_MAX = 8, TASKS_SHOWN = 10 };
 
 /* ---- values ---- */
 
@@ -167,6 +167,96 @@ static void put_object(const struct weir_tree *object, unsigned depth, int64_t n
     }
 }
 
+/* ---- many tasks ---- */
+
+static void put_task(const struct weir_tree *task, struct weir_buf *out)
+{
+    struct weir_str node = weir_client_text(task, "node");
+    struct weir_str reason = weir_client_text(task, "reason");
+
+    weir_buf_printf(out, "  %-6.*s %.*s", WEIR_STR_ARG(weir_client_text(task, "member")),
+                    WEIR_STR_ARG(weir_client_text(task, "state")));
+    if (node.len > 0)
+        weir_buf_printf(out, " on %.*s", WEIR_STR_ARG(node));
+    if (reason.len > 0) {
+        weir_buf_puts(out, ": ");
+        put_text(reason, out);
+    }
+    weir_buf_putc(out, '\n');
+}
+
+/* Those that failed, else the first: a line each, as many as can be taken in. */
+static int put_tasks(struct weir_client *client, const struct weir_tree *workload, const char *id,
+                     struct weir_buf *out, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    int64_t n_tasks = weir_client_i64(workload, "members", 1);
+    int64_t n_failed = weir_client_i64(weir_tree_get(workload, "tasks_by_state"), "failed", 0);
+    const struct weir_tree *answer = NULL;
+    const struct weir_tree *items;
+    char limit[16];
+    int result;
+
+    snprintf(limit, sizeof(limit), "%d", TASKS_SHOWN);
+    weir_client_path(client, "/v1/workloads/%s/tasks", id);
+    weir_client_query(client, "state", n_failed > 0 ? "failed" : NULL);
+    weir_client_query(client, "limit", limit);
+    result = weir_client_get(client, &arena, &answer, err);
+    if (result < 0)
+        return result;
+    weir_buf_printf(out, n_failed > 0 ? "Failed tasks:\n" : "Tasks:\n");
+    items = weir_tree_get(answer, "items");
+    for (const struct weir_tree *task = items != NULL ? items->first : NULL; task != NULL;
+         task = task->next)
+        put_task(task, out);
+    if (items != NULL && items->n_children < n_tasks)
+        weir_buf_printf(out, "  %lld in all: weir get tasks %s\n", (long long)n_tasks, id);
+    return 0;
+}
+
+/* ---- a workload ---- */
+
+static bool is_put_last(struct weir_str key)
+{
+    return weir_str_eq_c(key, "spec") || weir_str_eq_c(key, "tasks");
+}
+
+/* What was asked for comes behind what became of it, and its environment behind all. */
+static int put_workload(struct weir_client *client, const struct weir_tree *workload,
+                        const char *id, struct weir_buf *out, struct weir_err *err)
+{
+    int64_t now_ms = weir_clock_wall_ms();
+    const struct weir_tree *spec = weir_tree_get(workload, "spec");
+    const struct weir_tree *env = weir_tree_get(spec, "env");
+    const struct weir_tree *tasks = weir_tree_get(workload, "tasks");
+    int result = 0;
+
+    weir_tree_foreach (member, workload) {
+        if (!is_put_last(member->key))
+            put_member(member, 0, now_ms, out);
+    }
+    if (weir_client_i64(workload, "members", 1) > 1)
+        result = put_tasks(client, workload, id, out, err);
+    else if (tasks != NULL)
+        put_member(tasks, 0, now_ms, out);
+    if (spec != NULL && spec->kind == WEIR_TREE_OBJECT) {
+        weir_buf_puts(out, "Spec:\n");
+        weir_tree_foreach (member, spec) {
+            if (member != env)
+                put_member(member, 1, now_ms, out);
+        }
+    }
+    if (result == 0 && weir_str_eq_c(weir_client_text(workload, "state"), "queued")) {
+        weir_buf_puts(out, "Explanation:\n");
+        result = weir_explain_text(client, id, out, err);
+    }
+    if (env != NULL && !is_nothing(env)) {
+        weir_buf_puts(out, "Environment:\n");
+        put_object(env, 1, now_ms, out);
+    }
+    return result;
+}
+
 /* ---- the command ---- */
 
 static int describe(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
@@ -181,15 +271,16 @@ static int describe(struct weir_client *client, const struct weir_args *args, st
         return result;
     if (strcmp(kind->plural, "events") == 0)
         return weir_error(err, WEIR_E_INVALID, "describe: events have no names");
+    if (strcmp(kind->plural, "tasks") == 0)
+        return weir_error(err, WEIR_E_INVALID, "describe: tasks are described with their workload");
     weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
     result = weir_client_get(client, &arena, &object, err);
     if (result < 0)
         return result;
-    put_object(object, 0, weir_clock_wall_ms(), &text);
-    if (weir_str_eq_c(weir_client_text(object, "state"), "queued")) {
-        weir_buf_puts(&text, "Explanation:\n");
-        result = weir_explain_text(client, args->operands[1], &text, err);
-    }
+    if (strcmp(kind->plural, "workloads") == 0)
+        result = put_workload(client, object, args->operands[1], &text, err);
+    else
+        put_object(object, 0, weir_clock_wall_ms(), &text);
     if (result == 0)
         result = weir_buf_check(&text, "the description", err);
     if (result == 0)

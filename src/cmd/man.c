@@ -92,10 +92,10 @@ static void put_head(struct weir_buf *out, const char *page, const char *summary
     weir_buf_puts(out, ".SH SYNOPSIS\n");
 }
 
-static void put_status(struct weir_buf *out)
+static void put_status(struct weir_buf *out, const char *status)
 {
-    weir_buf_puts(out, ".SH EXIT STATUS\n0 fine, 1 the answer is no, 2 wrong use, 3 cannot tell "
-                       "(the server is away, input or output fails).\n");
+    weir_buf_puts(out, ".SH EXIT STATUS\n");
+    put_paragraphs(out, status != NULL ? status : WEIR_EXIT_WORDS);
 }
 
 static void put_overview(struct weir_buf *out)
@@ -114,7 +114,7 @@ static void put_overview(struct weir_buf *out)
                        "\\fB\\-\\-data\\fR.\n.TP\n\\fBWEIR_SERVER\\fR, \\fBWEIR_TOKEN\\fR\nThe "
                        "address of a server, as \\fB\\-\\-server\\fR, and the token that says who "
                        "asks.\n.TP\n\\fBNO_COLOR\\fR\nNo colour if it is set.\n");
-    put_status(out);
+    put_status(out, NULL);
 }
 
 void weir_help_man(const struct weir_command *command, struct weir_buf *out)
@@ -143,6 +143,6 @@ void weir_help_man(const struct weir_command *command, struct weir_buf *out)
         weir_buf_puts(out, "\\fR\n");
         put_line(out, command->examples[i].says);
     }
-    put_status(out);
+    put_status(out, command->status);
     weir_buf_puts(out, ".SH SEE ALSO\n\\fBweir\\fR(1)\n");
 }

@@ -2,6 +2,7 @@
 #include "base/tree.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/kinds.h"
 #include "cmd/workloads.h"
 
 static const struct weir_option options[] = {
@@ -28,7 +29,7 @@ static const struct weir_option options[] = {
      .letter = 's',
      .kind = WEIR_OPTION_CHOICE,
      .argument = "STATE",
-     .choices = "queued|starting|running|stopping|succeeded|failed|cancelled|lost",
+     .choices = WEIR_KIND_STATES,
      .help = "in this state only",
      .example = "queued"},
     WEIR_OPTION_OUTPUT,

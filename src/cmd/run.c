@@ -24,6 +24,7 @@ enum {
     ID_MAX = 32,
     RETRY_MS = 20000,
     RETRY_PAUSE_MS = 100,
+    SAY_AWAY_MS = 1000,
     WORDS_MAX = 10000,
     UMASK_MAX = 24
 };
@@ -218,6 +219,18 @@ static int make_body(const struct weir_args *args, struct weir_buf *out, struct 
 
 /* ---- submitting ---- */
 
+static void tell_away(const struct weir_client *client)
+{
+    const struct weir_http_endpoint *at = &client->http.endpoint;
+
+    if (at->unix_path != NULL)
+        fprintf(stderr, "weir: waiting for weir at '%s' (start it with `weir up`)\n",
+                at->unix_path);
+    else
+        fprintf(stderr, "weir: waiting for weir at %s:%u (start it with `weir up`)\n", at->host,
+                at->port);
+}
+
 /* Sends it again, under the same key, while the server restarts: it cannot be taken twice. */
 static int send_until_taken(struct weir_client *client, struct submission *submission,
                             struct weir_interruption *interruption, struct weir_arena *arena,
@@ -228,8 +241,9 @@ static int send_until_taken(struct weir_client *client, struct submission *submi
                                           .body = weir_buf_view(&submission->body),
                                           .key = submission->key,
                                           .last = true};
-    int64_t until_ms = weir_clock_mono_ms() + RETRY_MS;
+    int64_t begin_ms = weir_clock_mono_ms();
     bool was_there = !weir_client_is_absent(client);
+    bool said_away = false;
 
     for (;;) {
         int result;
@@ -237,8 +251,13 @@ static int send_until_taken(struct weir_client *client, struct submission *submi
         weir_client_path(client, "/v1/workloads");
         result = weir_client_call(client, &request, arena, ret_answer, err);
         interruption->was_sent |= client->http.was_sent;
-        if (result != WEIR_E_UNAVAILABLE || !was_there || weir_clock_mono_ms() > until_ms)
+        if (result != WEIR_E_UNAVAILABLE || !was_there ||
+            weir_clock_mono_ms() > begin_ms + RETRY_MS)
             return result;
+        if (!said_away && weir_clock_mono_ms() > begin_ms + SAY_AWAY_MS) {
+            tell_away(client);
+            said_away = true;
+        }
         if (weir_interruption_pause(interruption, RETRY_PAUSE_MS) ||
             (interruption->number != 0 && !interruption->was_sent))
             return result;
@@ -442,12 +461,13 @@ const struct weir_command weir_command_run = {
         "two seconds cancels it in any case. If the server "
         "restarts, the job goes on, and so does its output here. If nobody reads the output any "
         "more, the job goes on without: the status is 141.\n"
-        "\n"
-        "The status is the command's (128+n if signal n ended it; 126 or 127 if it could not be "
-        "started), or 130 if it was cancelled. weir's own: 1 if the job was refused, 2 for wrong "
-        "use, 3 if it cannot be told what became of it. With --detach, 0 if it was taken; "
-        "interrupted "
-        "before it has printed the number, it cancels the job.",
+        "\n",
+    .status =
+        "The status of the command (128+n if signal n ended it; 126 or 127 if it could not be "
+        "started), or 130 if it was cancelled; of an array or a gang that of the first member "
+        "that failed. Of weir itself: 1 if the job was refused, 2 for wrong use, 3 if it cannot "
+        "be told what became of it. With --detach, 0 if it was taken; interrupted before it has "
+        "printed the number, it cancels the job.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

@@ -126,6 +126,16 @@ class Submit(Case):
         self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
         self.assertEqual((process.returncode, self.server.count(*SUBMIT)), (0, 1))
 
+    def test_waiting_for_a_server_is_said(self):
+        self.start({})
+        self.server.stop()
+        process = self.popen("run", "-d", "true")
+        said = process.stderr.readline().decode()
+        self.assertRegex(said, r"^weir: waiting for weir at '.*/weir.sock' \(start it with `weir up`\)\n$")
+        self.server.start()
+        self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
+        self.assertEqual(process.returncode, 0)
+
     def test_dry_run_asks_and_prints(self):
         self.start({("POST", "/v1/apply"): always(200, {"items": []})})
         result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true")

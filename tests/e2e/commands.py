@@ -356,7 +356,7 @@ class Help(Case):
         self.assertEqual(self.complete("weir", "ca"), ["cancel"])
         self.assertEqual(self.complete("weir", "--data", "x", "ps", "--sta"), ["--state"])
         self.assertEqual(self.complete("weir", "ps", "--state", "s"), ["starting", "stopping", "succeeded"])
-        self.assertEqual(self.complete("weir", "get", ""), ["workloads", "queues", "gpus", "nodes", "events"])
+        self.assertEqual(self.complete("weir", "get", ""), ["workloads", "tasks", "queues", "gpus", "nodes", "events"])
         self.assertEqual(self.complete("weir", "get", "g"), ["gpus"])
         self.assertIn("--gpus", self.complete("weir", "run", "-"))
         os.mkdir(os.path.join(self.data, "folder"))
