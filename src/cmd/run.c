@@ -74,7 +74,8 @@ static const struct weir_option options[] = {
      .letter = 't',
      .kind = WEIR_OPTION_DURATION,
      .argument = "LIMIT",
-     .help = "how long it may run; a truthful limit lets it start earlier",
+     .help = "how long it may run, 90s, 1h30m, 2d, 1:30 for a minute and a half, or seconds; a "
+             "truthful limit lets it start earlier",
      .example = "12h"},
     {.name = "name",
      .letter = 'n',
@@ -143,7 +144,7 @@ static const struct weir_option options[] = {
     {.name = "retry-on",
      .kind = WEIR_OPTION_TEXT,
      .argument = "CODES",
-     .help = "the exit statuses after which it is; else all but 0",
+     .help = "the exit statuses after which --retries counts; else all but 0",
      .example = "1,64-78"},
     {.name = "backoff",
      .kind = WEIR_OPTION_DURATION,
@@ -210,9 +211,7 @@ static int make_body(const struct weir_args *args, struct weir_buf *out, struct 
     struct weir_run_shell shell = {environ, cwd, mask};
 
     umask(mask);
-    if (weir_args_has(args, "cwd"))
-        cwd[0] = '\0';
-    else if (getcwd(cwd, sizeof(cwd)) == NULL)
+    if (getcwd(cwd, sizeof(cwd)) == NULL)
         return weir_error_errno(err, errno, "find out which folder this is");
     return weir_run_body(args, &shell, out, err);
 }
@@ -227,7 +226,7 @@ static void tell_away(const struct weir_client *client)
         fprintf(stderr, "weir: waiting for weir at '%s' (start it with `weir up`)\n",
                 at->unix_path);
     else
-        fprintf(stderr, "weir: waiting for weir at %s:%u (start it with `weir up`)\n", at->host,
+        fprintf(stderr, "weir: waiting for weir at '%s:%u' (start it with `weir up`)\n", at->host,
                 at->port);
 }
 

@@ -62,7 +62,7 @@ class Submit(Case):
             (["run", "--retry-on", "0", "x"], "weir: run: --retry-on '0' is no list of exit statuses 1 to 255 "),
             (["run", "--env", "=x", "x"], "weir: run: --env '=x' is no variable in UTF-8 "),
             (["run", "--env", "UNSET", "x"], "weir: run: --env UNSET: the shell has no such variable"),
-            (["run", "--cwd", "here", "x"], "weir: run: --cwd 'here' is no absolute path "),
+            (["run", "--cwd", "here", "x"], "weir: run: --cwd 'here': No such file or directory"),
             (["run", b"\xff"], "weir: run: word 1 of the command is not UTF-8"),
             (["rn"], "weir: there is no command 'rn' (did you mean run?)"),
             (["--verson"], "weir: there is no option '--verson' (see weir --help)"),

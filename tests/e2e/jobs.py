@@ -207,7 +207,7 @@ def test_why_it_could_not_start_is_everywhere(t):
         assert server.job(number)['reason'] == f'exit 126: {why}', server.job(number)
         one = json.loads(server.cli('get', 'workload', array, '-o', 'json').stdout)
         expected = "exit 127: cannot run '/no/such/program': No such file or directory"
-        assert one['reason'] == expected and {task['reason'] for task in one['tasks']} == {expected}, one
+        assert one['reason'] == '2 of 2 failed: ' + expected and {task['reason'] for task in one['tasks']} == {expected}, one
         for command in (('ps', '-a'), ('describe', 'workload', number), ('explain', number), ('get', 'events')):
             said = server.cli(*command).stdout.decode()
             assert why in said, (command, said)

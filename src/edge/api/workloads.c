@@ -409,6 +409,7 @@ static int read_signal(const struct weir_api_call *call, int *ret_number, struct
 int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
+    struct weir_api_json json;
     uint64_t number = 0;
     int signal_number = 0;
     int r = weir_api_find_workload(call, &number, err);
@@ -417,5 +418,11 @@ int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
         r = read_signal(call, &signal_number, err);
     if (r == 0)
         r = service->signal(service->ctx, &call->actor, number, signal_number, err);
-    return r < 0 ? r : weir_api_accepted(call, number, err);
+    if (r < 0)
+        return r;
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_api_put_id(&json.w, "id", number);
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 202, &json, err);
 }
