@@ -26,19 +26,33 @@ static struct weir_str without(struct weir_str name, const char *suffix)
     return name;
 }
 
-/* "exit_status" becomes "Exit status"; names that people gave stay as they are. */
-static void put_label(struct weir_str key, unsigned depth, struct weir_buf *out)
+/* Of the thing itself or of one of a list of its parts. Others are names that people gave, or that
+ * they write like that. */
+static bool is_field(const struct weir_tree *member, unsigned depth)
 {
-    struct weir_str name = without(without(key, "_ms"), "_bytes");
+    return depth == 0 || (member->parent != NULL && member->parent->parent != NULL &&
+                          member->parent->parent->kind == WEIR_TREE_ARRAY);
+}
+
+/* "exit_status" becomes "Exit status", "gpus" "GPUs". */
+static void put_label(const struct weir_tree *member, unsigned depth, struct weir_buf *out)
+{
+    static const char *const words[][2] = {{"id", "ID"}, {"gpus", "GPUs"}};
+    struct weir_str name = without(without(member->key, "_ms"), "_bytes");
+    bool is_ours = is_field(member, depth);
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (is_ours && weir_str_eq_c(name, words[i][0]))
+            name = weir_str(words[i][1]);
 
     for (unsigned i = 0; i < depth; i++)
         weir_buf_puts(out, "  ");
     for (size_t i = 0; i < name.len; i++) {
         char c = name.ptr[i];
 
-        if (depth == 0 && i == 0 && c >= 'a' && c <= 'z')
+        if (is_ours && i == 0 && c >= 'a' && c <= 'z')
             c = (char)(c - 'a' + 'A');
-        weir_buf_putc(out, c == '_' && depth == 0 ? ' ' : c);
+        weir_buf_putc(out, c == '_' && is_ours ? ' ' : c);
     }
     weir_buf_putc(out, ':');
 }
@@ -120,10 +134,14 @@ static void put_object(const struct weir_tree *object, unsigned depth, int64_t n
 static void put_list(const struct weir_tree *list, unsigned depth, int64_t now_ms,
                      struct weir_buf *out)
 {
+    bool is_tall = weir_str_eq_c(list->key, "gpus"); /* their keys are long */
+
     if (are_scalars(list)) {
         weir_tree_foreach (item, list) {
             put_scalar(item, now_ms, out);
-            weir_buf_puts(out, item->next != NULL ? " " : "\n");
+            weir_buf_puts(out, item->next != NULL && !is_tall ? " " : "\n");
+            if (item->next != NULL && is_tall)
+                pad(out, out->len, depth);
         }
         return;
     }
@@ -142,9 +160,15 @@ static void put_member(const struct weir_tree *member, unsigned depth, int64_t n
 {
     size_t start = out->len;
 
+    if (is_nothing(member) && weir_str_eq_c(member->key, "held")) {
+        put_label(member, depth, out);
+        pad(out, start, depth);
+        weir_buf_puts(out, "0\n");
+        return;
+    }
     if (is_nothing(member) || depth > DEPTH_MAX)
         return;
-    put_label(member->key, depth, out);
+    put_label(member, depth, out);
     if (is_scalar(member)) {
         pad(out, start, depth);
         put_scalar(member, now_ms, out);

@@ -25,8 +25,7 @@ enum {
     RETRY_MS = 20000,
     RETRY_PAUSE_MS = 100,
     SAY_AWAY_MS = 1000,
-    WORDS_MAX = 10000,
-    UMASK_MAX = 24
+    WORDS_MAX = 10000
 };
 
 static const struct weir_option options[] = {
@@ -183,7 +182,11 @@ static const struct weir_option options[] = {
      .help = "nothing of weir's own on stderr but errors"},
     {.name = "dry-run",
      .kind = WEIR_OPTION_FLAG,
-     .help = "ask whether it could be submitted, and print what would be"},
+     .help = "ask whether it could be submitted, and print what would be, with what is assumed "
+             "where nothing is said; values of variables only with --show-env"},
+    {.name = "show-env",
+     .kind = WEIR_OPTION_FLAG,
+     .help = "with --dry-run, the values of variables, too"},
 };
 
 struct submission {
@@ -280,45 +283,110 @@ static int submit(struct weir_client *client, struct submission *submission,
     return 0;
 }
 
-/* As people write it: YAML reads both as the same number. */
-static int write_umask(struct weir_tree *object, struct weir_arena *arena, struct weir_err *err)
-{
-    for (struct weir_tree *child = object->first; child != NULL; child = child->next) {
-        char *text;
-        uint64_t mask;
+/* ---- asking only ---- */
 
-        if (weir_str_eq_c(child->key, "spec") && write_umask(child, arena, err) < 0)
-            return WEIR_E_NO_MEMORY;
-        if (!weir_str_eq_c(child->key, "umask") || !weir_str_to_u64(child->text, &mask))
-            continue;
-        text = weir_arena_bytes(arena, UMASK_MAX);
-        if (text == NULL)
-            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the umask");
-        snprintf(text, UMASK_MAX, "%04llo", (unsigned long long)mask);
-        child->text = weir_str(text);
-    }
+static int add_text(struct weir_tree *object, const char *key, struct weir_str text,
+                    struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_tree *node;
+
+    if (weir_tree_get(object, key) != NULL)
+        return 0;
+    node = weir_tree_add(object, WEIR_TREE_STRING, weir_str(key), arena);
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
+    node->text = text;
     return 0;
 }
 
-static int dry_run(struct weir_client *client, const struct submission *submission,
-                   struct weir_err *err)
+static struct weir_tree *child_of(struct weir_tree *object, const char *key)
+{
+    for (struct weir_tree *child = object->first; child != NULL; child = child->next)
+        if (weir_str_eq_c(child->key, key))
+            return child;
+    return NULL;
+}
+
+/* The name that the server would give, in front of the spec. */
+static int add_name(struct weir_tree *tree, struct weir_str name, struct weir_arena *arena,
+                    struct weir_err *err)
+{
+    struct weir_tree *spec = tree->last;
+    struct weir_tree *metadata = child_of(tree, "metadata");
+
+    if (metadata == NULL) {
+        metadata = weir_tree_add(tree, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
+        if (metadata == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
+        child_of(tree, "kind")->next = metadata;
+        metadata->next = spec;
+        spec->next = NULL;
+        tree->last = spec;
+    }
+    return name.len > 0 ? add_text(metadata, "name", name, arena, err) : 0;
+}
+
+/* A terminal that others see, or a file that goes on, is no place for the shell's secrets. */
+static void leave_out_env(struct weir_tree *spec)
+{
+    struct weir_tree *before = NULL;
+
+    for (struct weir_tree *child = spec->first; child != NULL;
+         before = child, child = child->next) {
+        if (!weir_str_eq_c(child->key, "env"))
+            continue;
+        fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
+                child->n_children);
+        if (before != NULL)
+            before->next = child->next;
+        else
+            spec->first = child->next;
+        if (spec->last == child)
+            spec->last = before;
+        spec->n_children--;
+        return;
+    }
+}
+
+static int show_workload(const struct weir_args *args, const struct submission *submission,
+                         struct weir_str name, struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_json_options json = {0};
+    struct weir_tree *tree = NULL;
+    struct weir_tree *spec;
+    int result = weir_json_read(weir_buf_view(&submission->body), &json, arena, &tree, err);
+
+    if (result == 0)
+        result = add_name(tree, name, arena, err);
+    if (result < 0)
+        return result;
+    spec = tree->last;
+    if (!weir_args_has(args, "show-env"))
+        leave_out_env(spec);
+    result = add_text(spec, "gpus", WEIR_STR("1"), arena, err);
+    if (result == 0)
+        result = add_text(spec, "queue", WEIR_STR("default"), arena, err);
+    return result < 0 ? result : weir_output_yaml(tree, err);
+}
+
+static int dry_run(const struct weir_args *args, struct weir_client *client,
+                   const struct submission *submission, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_client_request request = {.method = "POST",
                                           .content_type = "application/json",
                                           .body = weir_buf_view(&submission->body)};
-    struct weir_json_options json = {0};
-    struct weir_tree *tree = NULL;
+    const struct weir_tree *answer = NULL;
+    struct weir_str name;
     int result;
 
     weir_client_path(client, "/v1/apply");
     weir_client_query(client, "dryRun", "true");
-    result = weir_client_call(client, &request, NULL, NULL, err);
-    if (result == 0)
-        result = weir_json_read(weir_buf_view(&submission->body), &json, &arena, &tree, err);
-    if (result == 0)
-        result = write_umask(tree, &arena, err);
-    return result < 0 ? result : weir_output_yaml(tree, err);
+    result = weir_client_call(client, &request, &arena, &answer, err);
+    if (result < 0)
+        return result;
+    name = weir_client_text(weir_tree_path(answer, "items[0]"), "name");
+    return show_workload(args, submission, name, &arena, err);
 }
 
 /* 0: it is taken; above: what to exit with, the answer is not waited for any more. *ret_signal is
@@ -398,7 +466,7 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
     if (result < 0)
         return result;
     if (weir_args_has(args, "dry-run"))
-        return dry_run(client, submission, err);
+        return dry_run(args, client, submission, err);
     weir_attach_signals_begin();
     if (weir_args_has(args, "detach"))
         result = run_detached(args, client, submission, &arena, err);

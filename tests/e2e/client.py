@@ -137,13 +137,21 @@ class Submit(Case):
         self.assertEqual(process.returncode, 0)
 
     def test_dry_run_asks_and_prints(self):
-        self.start({("POST", "/v1/apply"): always(200, {"items": []})})
-        result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true")
-        self.assertEqual((result.returncode, result.stderr), (0, b""))
-        self.assertIn(b"kind: Workload\n", result.stdout)
+        self.start({("POST", "/v1/apply"): always(200, {"items": [{"kind": "Workload", "name": "true"}]})})
+        result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true", env=self.env(SECRET="s3cret"))
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, rb"^weir: [0-9]+ variables of the environment are not shown \(--show-env\)\n$")
+        self.assertIn(b"kind: Workload\nmetadata:\n  name: \"true\"\nspec:\n", result.stdout)
         self.assertIn(b"  command:\n  - \"true\"\n  gpus: \"2\"\n", result.stdout)
+        self.assertIn(b"  queue: default\n", result.stdout)
         self.assertRegex(result.stdout, rb"\n  umask: 0[0-7]{3}\n")
+        self.assertNotIn(b"env:", result.stdout)
         self.assertEqual([r.query for r in self.server.requests], [{"dryRun": "true"}])
+        result = self.weir("run", "--dry-run", "--show-env", "--name", "n", "true", env=self.env(SECRET="s3cret"))
+        self.assertIn(b"    SECRET: s3cret\n", result.stdout)
+        self.assertIn(b"metadata:\n  name: \"n\"\nspec:\n", result.stdout)
+        self.assertIn(b"  gpus: \"1\"\n", result.stdout)
+        self.assertEqual(result.stderr, b"")
 
 
 class Logs(Case):
@@ -201,6 +209,17 @@ class Logs(Case):
     def test_unknown_job(self):
         self.start({})
         self.check(self.weir("logs", "no/such"), 1, b"", b"weir: there is no /v1/workloads/no%2Fsuch\n")
+
+    def test_what_has_not_begun_is_said(self):
+        self.start({ONE: always(200, workload("queued", attempt=0, reason="QueueLimit", tasks=[{"member": 0, "attempt": 0}])),
+                    LOGS: lambda r, a: (a.start([("Weir-Offset", "0")]), a.end())})
+        self.check(self.weir("logs", "7"), 0, b"", b"weir: job 7 has not begun: QueueLimit\n")
+
+    def test_an_earlier_attempt_is_named(self):
+        self.start({ONE: always(200, workload(attempt=2, tasks=[{"member": 0, "attempt": 2}])),
+                    LOGS: lambda r, a: (a.start([("Weir-Offset", "0")]), a.end())})
+        self.check(self.weir("logs", "7"), 0, b"", b"weir: this is attempt 2 of job 7; the one before: --attempt 1\n")
+        self.check(self.weir("logs", "--attempt", "1", "7"), 0, b"", b"")
 
     def test_full_disk(self):
         self.logs({("stdout", "0"): b"x" * 100000, ("stderr", "0"): b""})
