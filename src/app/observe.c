@@ -44,9 +44,18 @@ static void occupy(struct weir_server *server, uint32_t task, struct weir_server
             hold->memory_bytes > 0 ? hold->memory_bytes : SIMULATED_BYTES_DEFAULT_MIB * WEIR_MIB;
         struct weir_err err = WEIR_ERR_INIT;
 
-        if (server->gpu.occupy(server->gpu.ctx, weir_world_string(world, device->uuid), pid, bytes,
-                               &err) < 0)
+        int r = server->gpu.occupy(server->gpu.ctx, weir_world_string(world, device->uuid), pid,
+                                   bytes, &err);
+
+        if (r == WEIR_E_NOT_FOUND && !server->said_other_fleet) {
+            server->said_other_fleet = true;
+            weir_log_warn("gpu.occupy",
+                          "jobs run on GPUs that are not among those simulated now (%s): they go "
+                          "on; start weir with the --simulate it had, or with another --data",
+                          err.text);
+        } else if (r < 0 && r != WEIR_E_NOT_FOUND) {
             weir_log_warn("gpu.occupy", "%s", err.text);
+        }
         h = hold->next_of_task;
     }
 }

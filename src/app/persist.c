@@ -3,6 +3,7 @@
 #include "base/bitset.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "model/signals.h"
 
 enum { GRANTS_BYTES_MAX = 64 * 1024, DETAIL_BYTES_MAX = 1024 };
 
@@ -338,6 +339,7 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
     const struct weir_task *is = weir_world_task(after, action->task);
     const char *why = detail_of(server, action->task);
     char name[WEIR_SERVER_TASK_NAME_MAX];
+    char status[WEIR_STATUS_TEXT_MAX];
     struct weir_buf detail = WEIR_BUF_INIT(DETAIL_BYTES_MAX);
     int r;
 
@@ -350,7 +352,7 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
         weir_buf_printf(&detail, " for job %llu",
                         (unsigned long long)weir_world_workload(after, action->for_whom)->number);
     if (action->kind == WEIR_ACTION_SETTLE && is->exit_status != 0)
-        weir_buf_printf(&detail, " exit %d", is->exit_status);
+        weir_buf_printf(&detail, " %s", weir_status_text(is->exit_status, status));
     if (action->kind == WEIR_ACTION_SETTLE && why[0] != '\0')
         weir_buf_printf(&detail, ": %s", why);
     r = weir_buf_check(&detail, "an event", err);

@@ -75,7 +75,8 @@ struct weir_server {
     bool look_at_all; /* the next tick looks at every attempt, not only at those that gave notice */
     bool dirty;       /* something may have changed: a tick is due */
     bool has_news;    /* something was seen of attempts that no tick has taken up yet */
-    bool is_stopping; /* no more requests */
+    bool said_other_fleet; /* jobs hold GPUs that the simulated driver has not */
+    bool is_stopping;      /* no more requests */
     int64_t
         settle_mono_ms;    /* when the news are due, where they may wait for company; 0: none are */
     int64_t retry_mono_ms; /* after a failed commit: not before; 0: none */

@@ -54,6 +54,7 @@ int weir_queue_change_check_parents(struct weir_server *server, const struct wei
     for (uint32_t i = 0; i < n; i++) {
         struct weir_str at = changes[i].parent;
         uint32_t steps = 0;
+        uint32_t child = i; /* the document that names it */
         uint32_t index;
 
         if (changes[i].name.len == 0)
@@ -73,12 +74,13 @@ int weir_queue_change_check_parents(struct weir_server *server, const struct wei
                 j++;
             if (j < n) {
                 at = changes[j].parent;
+                child = j;
                 continue;
             }
             index = weir_edit_find_queue(server->edit, at);
             if (index == WEIR_NONE) {
                 weir_service_no_queue(server, WEIR_E_INVALID, at, err);
-                return weir_error_field(err, "spec.parent");
+                return weir_tree_place(weir_tree_path(docs[child], "spec.parent"), err);
             }
             index = weir_world_queue(weir_edit_view(server->edit), index)->parent;
             at = index == WEIR_NONE

@@ -70,6 +70,20 @@ static int check_user(const struct weir_server *server, const struct weir_actor 
     return weir_error_hint(err, "a weir started by root serves all users");
 }
 
+/* Where the document says what was refused; where it does not, the spec that left it out. */
+static int place(const struct weir_tree *doc, struct weir_err *err)
+{
+    const struct weir_tree *node;
+
+    if (err == NULL || err->field[0] == '\0' || err->line > 0)
+        return weir_error_code(err);
+    node = weir_tree_path(doc, err->field);
+    if (node != NULL)
+        return weir_tree_place(node, err);
+    node = weir_tree_get(doc, "spec");
+    return weir_error_at(err, node->line, node->column);
+}
+
 /* In an arena of its own: it looks at the whole fleet, for each of many submissions. */
 static int admit(struct weir_server *server, struct weir_submission *s, struct weir_err *err)
 {
@@ -91,6 +105,7 @@ static int check_books(struct weir_server *server, struct weir_submission *s, st
     if (r < 0) {
         weir_error(err, r, "queue '%.*s' cannot take that much more: it is beyond counting",
                    WEIR_STR_ARG(s->ask.queue));
+        weir_error_field(err, "spec.queue");
         weir_error_hint(err, "ask for less, or wait until less is queued");
     }
     return r;
@@ -128,14 +143,16 @@ int weir_submission_check(struct weir_server *server, const struct weir_actor *a
     s.ask.workload.queue = weir_edit_find_queue(server->edit, s.ask.queue);
     if (s.ask.workload.queue == WEIR_NONE) {
         weir_service_no_queue(server, WEIR_E_INVALID, s.ask.queue, err);
-        return weir_error_field(err, "spec.queue");
+        weir_error_field(err, "spec.queue");
+        return place(doc, err);
     }
     r = admit(server, &s, err);
     if (r == 0)
         r = check_books(server, &s, err);
-    if (r == 0)
-        *ret = s;
-    return r;
+    if (r < 0)
+        return place(doc, err);
+    *ret = s;
+    return 0;
 }
 
 static int store_submission(struct weir_server *server, struct weir_submission *s,

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
+#include "base/units.h"
 #include "fmt/quantity.h"
 #include "port/cluster.h"
 
@@ -108,6 +109,34 @@ int weir_startable_check_limit(const struct weir_tree *node, struct weir_err *er
     return weir_error_hint(err, "leave it out for no limit");
 }
 
+/* "20" is twenty bytes: nobody means that. */
+static int check_size(const struct weir_tree *node, struct weir_err *err)
+{
+    int64_t bytes;
+
+    if (node == NULL || weir_quantity_bytes(node->text, &bytes, NULL) < 0)
+        return 0; /* the schema has said so */
+    if (bytes == 0 || bytes >= WEIR_MIB)
+        return 0;
+    weir_tree_error(node, err, "'%.*s' is less than 1Mi of memory", WEIR_STR_ARG(node->text));
+    if (bytes > 1024)
+        return weir_error_hint(err, "for example 20Gi");
+    return weir_error_hint(err, "bytes are meant where no unit is given; '%lldGi'?",
+                           (long long)bytes);
+}
+
+static int check_retries(const struct weir_tree *spec, struct weir_err *err)
+{
+    const struct weir_tree *statuses = weir_tree_get(spec, "retryOn");
+    const struct weir_tree *retries = weir_tree_get(spec, "retries");
+
+    if (statuses == NULL || (retries != NULL && !weir_str_eq_c(retries->text, "0")))
+        return 0;
+    weir_tree_error(statuses, err,
+                    "without retries it is never started again, whatever its status");
+    return weir_error_hint(err, "say how often: retries");
+}
+
 int weir_startable_check(const struct weir_tree *spec, struct weir_err *err)
 {
     size_t total = 0;
@@ -119,6 +148,12 @@ int weir_startable_check(const struct weir_tree *spec, struct weir_err *err)
         r = check_cwd(weir_tree_get(spec, "cwd"), err);
     if (r == 0)
         r = check_output(weir_tree_get(spec, "outputMax"), err);
+    if (r == 0)
+        r = check_size(weir_tree_get(spec, "gpuMemory"), err);
+    if (r == 0)
+        r = check_size(weir_tree_get(spec, "memory"), err);
+    if (r == 0)
+        r = check_retries(spec, err);
     if (r == 0)
         r = weir_startable_check_limit(weir_tree_get(spec, "timeLimit"), err);
     return r;

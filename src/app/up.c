@@ -377,6 +377,16 @@ static int end_strangers(struct up *up, struct weir_err *err)
     return r;
 }
 
+/* Whether it listens on an address that others than this machine can reach. */
+static bool is_reachable(const char *address)
+{
+    struct weir_str text = weir_str(address);
+
+    return !weir_str_starts_with(text, WEIR_STR("127.")) &&
+           !weir_str_starts_with(text, WEIR_STR("[::1]:")) &&
+           !weir_str_starts_with(text, WEIR_STR("localhost:"));
+}
+
 static int listen_tcp(struct up *up, struct weir_err *err)
 {
     const char *address =
@@ -389,10 +399,25 @@ static int listen_tcp(struct up *up, struct weir_err *err)
         return 0;
     r = weir_api_listen_tcp(up->api, address, &port, err);
     if (r < 0)
-        return r;
+        return weir_error_wrap(err, "--listen");
+    if (is_reachable(address))
+        weir_log_warn("listen",
+                      "tokens and jobs cross the network in clear on %s: put a TLS proxy or an SSH "
+                      "tunnel before it",
+                      address);
     snprintf(up->address, sizeof(up->address), "http://%.*s:%u",
              (int)(colon != NULL ? colon - address : 0), address, port);
     return 0;
+}
+
+static void on_bad_tokens(const struct weir_err *err)
+{
+    char place[64] = "";
+
+    if (err->line > 0)
+        snprintf(place, sizeof(place), ", line %u, column %u", err->line, err->column);
+    weir_log_error("tokens", "nobody is let in over TCP: %s%s%s%s%s", err->text, place,
+                   err->hint[0] != '\0' ? " (" : "", err->hint, err->hint[0] != '\0' ? ")" : "");
 }
 
 static int open_api(struct up *up, struct weir_err *err)
@@ -405,6 +430,7 @@ static int open_api(struct up *up, struct weir_err *err)
         .version_text = up->options->version,
         .uid = geteuid(),
         .gid = getegid(),
+        .on_bad_tokens = on_bad_tokens,
     };
     int r;
 
@@ -455,7 +481,24 @@ static int open_data_dir(struct up *up, struct weir_err *err)
     }
     if (r == 0)
         r = weir_datadir_prepare(path, up->data_dir, sizeof(up->data_dir), err);
+    if (r < 0)
+        return weir_error_wrap(err, "--data");
     return r < 0 ? r : weir_datadir_lock(up->data_dir, &up->lock_fd, err);
+}
+
+/* What is wrong with the text of --simulate has a column in it, and is wrong use. */
+static int open_gpus(struct up *up, struct weir_err *err)
+{
+    char hint[WEIR_ERR_HINT_MAX];
+    int r = weir_gpus_open(up->data_dir, weir_str(up->options->simulate), &up->gpus,
+                           &up->server.gpu, err);
+
+    if (r == 0 || err->column == 0 || up->options->simulate == NULL)
+        return r;
+    snprintf(hint, sizeof(hint), "%s", err->hint);
+    weir_error(err, WEIR_E_INVALID, "--simulate '%.100s': %s", up->options->simulate, err->text);
+    return weir_error_hint(err, "%s%s`weir up --simulate list` names the models", hint,
+                           hint[0] != '\0' ? "; " : "");
 }
 
 static int open_all(struct up *up, struct weir_err *err)
@@ -471,8 +514,7 @@ static int open_all(struct up *up, struct weir_err *err)
     if (r == 0)
         r = open_jobs(up, err);
     if (r == 0)
-        r = weir_gpus_open(up->data_dir, weir_str(up->options->simulate), &up->gpus,
-                           &up->server.gpu, err);
+        r = open_gpus(up, err);
     if (r == 0)
         r = weir_decision_log_open(up->data_dir, weir_decision_limits_default(), &up->server.log,
                                    err);

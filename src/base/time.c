@@ -4,6 +4,8 @@
 #include "base/char.h"
 #include "base/err.h"
 
+#include <string.h>
+
 #define DURATION_MAX_MS (WEIR_TIME_DAY_MS * 3653)
 
 static int64_t days_from_civil(int64_t y, unsigned m, unsigned d)
@@ -252,6 +254,22 @@ static bool take_part(struct weir_str *s, int64_t *total_ms)
     return !__builtin_add_overflow(*total_ms, thousandths * unit / 1000, total_ms);
 }
 
+/* Of "1h30", whose last number has no unit: the one that comes after 'h'. 0: it is not like that.
+ */
+static char next_unit(struct weir_str text)
+{
+    static const char units[] = "dhms";
+    size_t n = text.len;
+    const char *unit;
+
+    while (n > 0 && weir_char_is_digit(text.ptr[n - 1]))
+        n--;
+    if (n == 0 || n == text.len)
+        return 0;
+    unit = memchr(units, text.ptr[n - 1], sizeof(units) - 2);
+    return unit != NULL && weir_char_is_digit(text.ptr[0]) ? unit[1] : 0;
+}
+
 int weir_duration_parse(struct weir_str text, int64_t *ret_duration_ms, struct weir_err *err)
 {
     struct weir_str s = text;
@@ -284,5 +302,7 @@ int weir_duration_parse(struct weir_str text, int64_t *ret_duration_ms, struct w
     return 0;
 bad:
     weir_error(err, WEIR_E_INVALID, "'%.*s' is not a duration", WEIR_STR_ARG(text));
+    if (next_unit(text) != 0)
+        return weir_error_hint(err, "did you mean %.*s%c?", WEIR_STR_ARG(text), next_unit(text));
     return weir_error_hint(err, "write it as 90s, 1h30m, 2d or 01:30:00 (at most ten years)");
 }

@@ -22,21 +22,23 @@ int64_t weir_units_mul(int64_t a, int64_t b)
     return product;
 }
 
+/* Cut off, never rounded up: who asks for what is shown must be able to get it. */
 int weir_units_format_bytes(int64_t bytes, struct weir_buf *out)
 {
     static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
-    double value = bytes < 0 ? -(double)bytes : (double)bytes;
+    uint64_t amount = bytes < 0 ? 0u - (uint64_t)bytes : (uint64_t)bytes;
+    uint64_t size = 1;
     unsigned unit = 0;
-    int decimals;
 
-    if (bytes > -1024 && bytes < 1024)
+    if (amount < 1024)
         return weir_buf_printf(out, "%lld B", (long long)bytes);
-    while (value >= 1023.5 && unit < 6) {
-        value /= 1024;
+    while (amount / size >= 1024) {
+        size *= 1024;
         unit++;
     }
-    decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    return weir_buf_printf(out, "%s%.*f %s", bytes < 0 ? "-" : "", decimals, value, names[unit]);
+    return weir_buf_printf(out, "%s%llu.%u %s", bytes < 0 ? "-" : "",
+                           (unsigned long long)(amount / size),
+                           (unsigned)(amount % size / (size / 1024) * 10 / 1024), names[unit]);
 }
 
 int weir_units_format_mgpu(int64_t mgpu, struct weir_buf *out)

@@ -19,8 +19,8 @@ enum { WEIR_MGPU_PER_GPU = 1000, WEIR_UGPU_PER_GPU = 1000000 };
 int64_t weir_units_add(int64_t a, int64_t b);
 int64_t weir_units_mul(int64_t a, int64_t b);
 
-int weir_units_format_bytes(
-    int64_t bytes, struct weir_buf *out); /* "79.6 GiB", three digits; below 1024 "1023 B" */
+/* "79.5 GiB": one decimal, the rest cut off; below 1024 "1023 B". */
+int weir_units_format_bytes(int64_t bytes, struct weir_buf *out);
 int weir_units_format_mgpu(int64_t mgpu, struct weir_buf *out); /* "2", "0.5", "1.25" */
 
 #endif

@@ -27,7 +27,8 @@ enum {
     AWAY_MAX_MS = 600000, /* then it is given up */
     TWICE_MS = 2000,      /* a second interrupt within it ends the job */
     STATE_MAX = 16,
-    QUERY_MAX = 24,
+    FAILED_SHOWN = 4,
+    LINE_BYTES_MAX = 4096,
 };
 
 struct attach {
@@ -283,7 +284,39 @@ static void tell_failure(const struct attach *attach, struct weir_str reason)
                 WEIR_STR_ARG(why));
 }
 
-static int status_of(const struct attach *attach, const struct weir_tree *workload)
+/* "job 7: 2 of 3 failed: 1 (exit 1), 2 (exit 2)": the first of them, on stderr. */
+static void tell_failed_members(struct attach *attach, const struct weir_tree *workload)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    weir_cleanup_buf struct weir_buf line = WEIR_BUF_INIT(LINE_BYTES_MAX);
+    int64_t n_failed = weir_client_i64(weir_tree_get(workload, "tasks_by_state"), "failed", 0);
+    const struct weir_tree *answer = NULL;
+    const struct weir_tree *items;
+    int64_t n = 0;
+    char limit[16];
+
+    snprintf(limit, sizeof(limit), "%d", FAILED_SHOWN);
+    weir_client_path(&attach->control, "/v1/workloads/%s/tasks", attach->options->id);
+    weir_client_query(&attach->control, "state", "failed");
+    weir_client_query(&attach->control, "limit", limit);
+    if (weir_client_get(&attach->control, &arena, &answer, NULL) < 0)
+        answer = NULL;
+    items = weir_tree_get(answer, "items");
+    weir_buf_printf(&line, "weir: job %s: %lld of %lld failed", attach->options->id,
+                    (long long)n_failed, (long long)weir_client_i64(workload, "members", 1));
+    for (const struct weir_tree *task = items != NULL ? items->first : NULL; task != NULL;
+         task = task->next, n++)
+        weir_buf_printf(&line, "%s%.*s (%.*s)", n == 0 ? ": " : ", ",
+                        WEIR_STR_ARG(weir_client_text(task, "member")),
+                        WEIR_STR_ARG(weir_client_text(task, "reason")));
+    if (n > 0 && n < n_failed)
+        weir_buf_printf(&line, ", and %lld more (weir get tasks %s --state failed)",
+                        (long long)(n_failed - n), attach->options->id);
+    if (line.failed == 0)
+        fprintf(stderr, "%s\n", weir_buf_cstr(&line));
+}
+
+static int status_of(struct attach *attach, const struct weir_tree *workload)
 {
     struct weir_str reason = weir_client_text(workload, "reason");
     int64_t status = weir_client_i64(workload, "exit_status", -1);
@@ -299,7 +332,10 @@ static int status_of(const struct attach *attach, const struct weir_tree *worklo
                 attach->options->id);
         return WEIR_EXIT_UNKNOWN;
     }
-    tell_failure(attach, reason);
+    if (weir_client_i64(workload, "members", 1) == 1)
+        tell_failure(attach, reason);
+    else if (!attach->options->quiet)
+        tell_failed_members(attach, workload);
     return status > 0 && status < 256 ? (int)status : WEIR_EXIT_NO;
 }
 

@@ -19,18 +19,18 @@ static const struct weir_option options[] = {
 
 static const char *const ended[] = {"succeeded", "failed", "cancelled", "lost"};
 
-static void say_cancelled(const char *id, struct weir_str was)
+static void say_cancelled(struct weir_str id, struct weir_str was)
 {
     for (size_t i = 0; i < sizeof(ended) / sizeof(ended[0]); i++) {
         if (!weir_str_eq_c(was, ended[i]))
             continue;
-        printf("workload/%s had already ended (%s)\n", id, ended[i]);
+        printf("workload/%.*s had already ended (%s)\n", WEIR_STR_ARG(id), ended[i]);
         return;
     }
     if (weir_str_eq_c(was, "queued"))
-        printf("workload/%s cancelled\n", id);
+        printf("workload/%.*s cancelled\n", WEIR_STR_ARG(id));
     else
-        printf("workload/%s is asked to stop\n", id);
+        printf("workload/%.*s is asked to stop\n", WEIR_STR_ARG(id));
 }
 
 int weir_cancel(struct weir_client *client, const char *word, bool quiet, struct weir_err *err)
@@ -48,7 +48,7 @@ int weir_cancel(struct weir_client *client, const char *word, bool quiet, struct
     weir_client_path(client, "/v1/workloads/%s/cancel", job.whole);
     result = weir_client_call(client, &request, &arena, &answer, err);
     if (result == 0 && !quiet)
-        say_cancelled(job.whole, weir_client_text(answer, "was"));
+        say_cancelled(weir_client_text(answer, "id"), weir_client_text(answer, "was"));
     return result;
 }
 

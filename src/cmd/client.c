@@ -276,11 +276,12 @@ int weir_client_get(struct weir_client *client, struct weir_arena *arena,
     return weir_client_call(client, &request, arena, ret_answer, err);
 }
 
-int weir_client_post(struct weir_client *client, struct weir_err *err)
+int weir_client_post(struct weir_client *client, struct weir_arena *arena,
+                     const struct weir_tree **ret_answer, struct weir_err *err)
 {
     struct weir_client_request request = {.method = "POST"};
 
-    return weir_client_call(client, &request, NULL, NULL, err);
+    return weir_client_call(client, &request, arena, ret_answer, err);
 }
 
 /* One page, and where the next begins: empty at the end. */

@@ -63,7 +63,8 @@ int weir_client_call(struct weir_client *client, const struct weir_client_reques
 int weir_client_get(struct weir_client *client, struct weir_arena *arena,
                     const struct weir_tree **ret_answer, struct weir_err *err);
 /* POST without a body. */
-int weir_client_post(struct weir_client *client, struct weir_err *err);
+int weir_client_post(struct weir_client *client, struct weir_arena *arena,
+                     const struct weir_tree **ret_answer, struct weir_err *err);
 /* Sends a GET whose body is bytes, and reads its head; the body comes from
  * weir_http_client_read(). */
 int weir_client_stream(struct weir_client *client, const char *accept, struct weir_err *err);

@@ -11,13 +11,18 @@
 struct weir_client;
 struct weir_err;
 
-/* The status of every command; `weir run` returns its job's beside. */
+/* The status of every command, as WEIR_EXIT_WORDS says it; `weir run` returns its job's beside. */
 enum weir_exit {
     WEIR_EXIT_FINE = 0,
-    WEIR_EXIT_NO = 1,      /* the answer is "no" */
+    WEIR_EXIT_NO = 1,      /* refused, or not there */
     WEIR_EXIT_USE = 2,     /* wrong use */
     WEIR_EXIT_UNKNOWN = 3, /* cannot tell: server away, input or output fails */
 };
+
+#define WEIR_EXIT_WORDS                                                                            \
+    "0 if it is done; 1 if weir says no: there is no such thing, it is not allowed, or it can "    \
+    "never be; 2 for wrong use: an option, a word or a file that is wrong; 3 if it cannot be "     \
+    "told: weir is away, or input or output fails."
 
 struct weir_example {
     const char *command;
@@ -38,6 +43,7 @@ struct weir_command {
     const char *summary;                 /* "run a command on GPUs" */
     const char *operands;                /* for the usage line; "" if there are none */
     const char *about;                   /* paragraphs, an empty line between them */
+    const char *status;                  /* its exit status; NULL: as enum weir_exit says */
     const char *operand_choices;         /* of the first operand, for completion; may be NULL */
     const struct weir_example *examples; /* at least one */
     size_t n_examples;

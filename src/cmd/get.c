@@ -17,6 +17,13 @@ static const struct weir_option options[] = {
      .letter = 'a',
      .kind = WEIR_OPTION_FLAG,
      .help = "of workloads, those that ended, too"},
+    {.name = "state",
+     .letter = 's',
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "STATE",
+     .choices = WEIR_KIND_STATES,
+     .help = "of workloads and tasks, those in this state",
+     .example = "failed"},
     {.name = "watch",
      .letter = 'w',
      .kind = WEIR_OPTION_FLAG,
@@ -41,10 +48,21 @@ static int list(struct weir_client *client, const struct weir_args *args,
                 const struct weir_kind_entry *kind, struct weir_err *err)
 {
     bool is_workloads = strcmp(kind->plural, "workloads") == 0;
+    bool is_tasks = strcmp(kind->plural, "tasks") == 0;
 
+    if (is_tasks && args->n_operands < 2) {
+        weir_error(err, WEIR_E_INVALID, "get: tasks are those of a workload, and none is named");
+        return weir_error_hint(err, "for example weir get tasks 7 --state failed");
+    }
+    if (weir_args_has(args, "state") && !is_workloads && !is_tasks)
+        return weir_error(err, WEIR_E_INVALID, "get: --state is for workloads and tasks");
     if (weir_args_has(args, "all") && !is_workloads)
         return weir_error(err, WEIR_E_INVALID, "get: --all is for workloads");
-    weir_client_path(client, "/v1/%s", kind->plural);
+    if (is_tasks)
+        weir_client_path(client, "/v1/workloads/%s/tasks", args->operands[1]);
+    else
+        weir_client_path(client, "/v1/%s", kind->plural);
+    weir_client_query(client, "state", weir_args_text(args, "state"));
     weir_client_query(client, "all", weir_args_has(args, "all") ? "true" : NULL);
     return weir_output_list(client, args, kind->output, err);
 }
@@ -56,6 +74,8 @@ static int get_one(struct weir_client *client, const struct weir_args *args,
     const struct weir_tree *object = NULL;
     int result;
 
+    if (weir_args_has(args, "state"))
+        return weir_error(err, WEIR_E_INVALID, "get: --state is for lists");
     weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
     result = weir_client_get(client, &arena, &object, err);
     return result < 0 ? result : weir_output_object(object, args, kind->output, err);
@@ -127,7 +147,9 @@ static int get(struct weir_client *client, const struct weir_args *args, struct 
         weir_error(err, WEIR_E_INVALID, "get: --%s is for events", of_events[i]);
         return weir_error_hint(err, "see weir get --help");
     }
-    return args->n_operands > 1 ? get_one(client, args, kind, err) : list(client, args, kind, err);
+    return args->n_operands > 1 && strcmp(kind->plural, "tasks") != 0
+               ? get_one(client, args, kind, err)
+               : list(client, args, kind, err);
 }
 
 static const struct weir_example examples[] = {
@@ -135,6 +157,7 @@ static const struct weir_example examples[] = {
     {"weir get queue research -o yaml", "one, with all its fields"},
     {"weir get events --since 1h --tail 50", "what happened of late"},
     {"weir get events 42", "what happened to a job; -w: and what happens to it"},
+    {"weir get tasks 7 --state failed", "which members of an array failed, and how"},
     {"weir get events -w", "what happens, as it happens"},
 };
 
@@ -143,10 +166,10 @@ const struct weir_command weir_command_get = {
     .summary = "list things, or get one",
     .operands = "KIND [NAME]",
     .operand_choices = WEIR_KIND_WORDS,
-    .about = "Lists things of a kind, or gets one by its name: workloads (wl, jobs), queues (q), "
-             "gpus (g), nodes (no), events (ev); the singular does as well. Of events NAME is what "
-             "they are about: a job by its number or "
-             "name, or queue/NAME, gpu/KEY, node/NAME.",
+    .about = "Lists things of a kind, or gets one by its name: workloads (wl, jobs), tasks (of a "
+             "workload: its members), queues (q), gpus (g), nodes (no), events (ev); the singular "
+             "does as well. Of events NAME is what they are about: a job by its number or name, or "
+             "queue/NAME, gpu/KEY, node/NAME.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

@@ -41,11 +41,12 @@ void weir_help_overview(FILE *out)
             fprintf(out, "  %-10s %s\n", weir_commands[i]->name, weir_commands[i]->summary);
         }
     }
-    fprintf(out, "\nweir COMMAND --help says more about one. First steps:\n"
-                 "  weir up --simulate auto            a control plane, with simulated GPUs\n"
-                 "  weir run -- sh -c 'echo $CUDA_VISIBLE_DEVICES'\n"
-                 "                                     a job on one GPU, from another terminal\n"
-                 "\nExit status: 0 fine, 1 the answer is no, 2 wrong use, 3 cannot tell.\n");
+    fprintf(out,
+            "\nweir COMMAND --help says more about one. First steps:\n"
+            "  weir up --simulate auto            a control plane, with simulated GPUs\n"
+            "  weir run -- sh -c 'echo $CUDA_VISIBLE_DEVICES'\n"
+            "                                     a job on one GPU, from another terminal\n"
+            "\nExit status: 0 done, 1 weir says no, 2 wrong use, 3 cannot tell (weir is away).\n");
 }
 
 static void pad_to(struct weir_buf *out, size_t line_start, size_t column)
@@ -143,6 +144,8 @@ void weir_help_text(const struct weir_command *command, struct weir_buf *out)
     weir_buf_puts(out, "\nOptions:\n");
     for (size_t i = 0; (option = weir_command_option(command, i)) != NULL; i++)
         put_option(out, option);
+    weir_buf_puts(out, "\nExit status:\n");
+    put_paragraphs(out, command->status != NULL ? command->status : WEIR_EXIT_WORDS);
 }
 
 int weir_help_command(const struct weir_command *command, struct weir_err *err)

@@ -271,10 +271,45 @@ const struct weir_output_kind weir_events_kind = {
     .nothing = "nothing has happened",
 };
 
+/* ---- tasks ---- */
+
+static const struct weir_sheet_column task_columns[] = {
+    {.title = "MEMBER", .is_right = true},
+    {.title = "STATE", .is_state = true},
+    {.title = "ATTEMPT", .is_right = true},
+    {.title = "EXIT", .is_right = true},
+    {.title = "NODE"},
+    {.title = "RUN", .is_right = true},
+    {.title = "REASON", .stretches = true},
+};
+
+static void task_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
+{
+    int64_t started_ms = weir_client_i64(item, "started_ms", -1);
+    int64_t ended_ms = weir_client_i64(item, "ended_ms", -1);
+
+    weir_output_cell(table, item, "member");
+    weir_output_cell(table, item, "state");
+    weir_output_cell(table, item, "attempt");
+    weir_output_cell(table, item, "exit_status");
+    weir_output_cell(table, item, "node");
+    weir_output_span(table, started_ms, ended_ms >= 0 ? ended_ms : now_ms);
+    weir_output_cell(table, item, "reason");
+}
+
+static const struct weir_output_kind tasks_kind = {
+    .columns = task_columns,
+    .n_columns = COUNT_OF(task_columns),
+    .row = task_row,
+    .key = "member",
+    .nothing = "there are no such tasks",
+};
+
 /* ---- names ---- */
 
 static const struct weir_kind_entry kinds[] = {
     {"workloads", "workload", {"wl", "jobs", "job"}, &weir_workloads_kind},
+    {"tasks", "task", {"members", "member"}, &tasks_kind},
     {"queues", "queue", {"q"}, &weir_queues_kind},
     {"gpus", "gpu", {"g"}, &gpus_kind},
     {"nodes", "node", {"no", "n"}, &nodes_kind},

@@ -14,7 +14,9 @@ struct weir_kind_entry {
 };
 
 /* The words for -o, completion and messages. */
-#define WEIR_KIND_WORDS "workloads|queues|gpus|nodes|events"
+#define WEIR_KIND_WORDS "workloads|tasks|queues|gpus|nodes|events"
+
+#define WEIR_KIND_STATES "queued|starting|running|stopping|succeeded|failed|cancelled|lost"
 
 /* By its plural, singular or short name. WEIR_E_INVALID names the nearest. */
 int weir_kind_find(const char *command, const char *word, const struct weir_kind_entry **ret_kind,

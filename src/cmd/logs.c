@@ -191,6 +191,22 @@ static int check_member(const struct logs *logs, const struct weir_tree *workloa
                       (long long)member, WEIR_STR_ARG(id), (long long)logs->n_members - 1);
 }
 
+/* Why there is nothing to see, or that this is not all. */
+static void tell_attempts(const struct logs *logs, const struct weir_tree *workload)
+{
+    struct weir_str id = weir_client_text(workload, "id");
+    struct weir_str reason = weir_client_text(workload, "reason");
+    int64_t attempt = weir_client_i64(workload, "attempt", 0);
+
+    if (attempt == 0 && weir_str_eq_c(weir_client_text(workload, "state"), "queued"))
+        fprintf(stderr, "weir: job %.*s has not begun%s%.*s\n", WEIR_STR_ARG(id),
+                reason.len > 0 ? ": " : "", WEIR_STR_ARG(reason));
+    else if (attempt > 1 && logs->n_members == 1 && !weir_args_has(logs->args, "attempt") &&
+             !weir_args_has(logs->args, "follow"))
+        fprintf(stderr, "weir: this is attempt %lld of job %.*s; the one before: --attempt %lld\n",
+                (long long)attempt, WEIR_STR_ARG(id), (long long)attempt - 1);
+}
+
 static int show(struct logs *logs, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
@@ -212,6 +228,7 @@ static int show(struct logs *logs, struct weir_err *err)
         one = "0";
     if (follows && check_follow(logs, one, err) < 0)
         return weir_error_code(err);
+    tell_attempts(logs, workload);
     if (follows && logs->tail < 0)
         return follow(logs, one, NULL, err);
     if (one == NULL)

@@ -95,6 +95,23 @@ void weir_command_complain(const struct weir_err *err, const char *file)
     fprintf(stderr, "%s\n", line.failed == 0 ? weir_buf_cstr(&line) : err->text);
 }
 
+/* What other programs call it. */
+static const char *meant_by(const char *name)
+{
+    static const struct {
+        const char *said;
+        const char *meant;
+    } words[] = {{"jobs", "ps"},         {"list", "ps"},      {"ls", "ps"},
+                 {"status", "ps"},       {"kill", "cancel"},  {"stop", "cancel"},
+                 {"submit", "run"},      {"top", "get gpus"}, {"gpus", "get gpus"},
+                 {"nodes", "get nodes"}, {"queues", "queue"}};
+
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        if (strcmp(words[i].said, name) == 0)
+            return words[i].meant;
+    return NULL;
+}
+
 static int unknown_command(const char *name)
 {
     struct weir_str names[COMMANDS_MAX] = {{NULL, 0}};
@@ -109,7 +126,9 @@ static int unknown_command(const char *name)
     near = weir_str_nearest(weir_str(name), names, n);
     weir_error(&err, WEIR_E_INVALID, "there is no %s '%s'", name[0] == '-' ? "option" : "command",
                weir_str_show(weir_str(name), shown));
-    if (near >= 0)
+    if (meant_by(name) != NULL)
+        weir_error_hint(&err, "did you mean weir %s?", meant_by(name));
+    else if (near >= 0)
         weir_error_hint(&err, "did you mean %.*s?", WEIR_STR_ARG(names[near]));
     else
         weir_error_hint(&err, "see weir --help");

@@ -94,10 +94,10 @@ static void put_head(struct weir_buf *out, const char *page, const char *summary
     weir_buf_puts(out, ".SH SYNOPSIS\n");
 }
 
-static void put_status(struct weir_buf *out)
+static void put_status(struct weir_buf *out, const char *status)
 {
-    weir_buf_puts(out, ".SH EXIT STATUS\n0 fine, 1 the answer is no, 2 wrong use, 3 cannot tell "
-                       "(the server is away, input or output fails).\n");
+    weir_buf_puts(out, ".SH EXIT STATUS\n");
+    put_paragraphs(out, status != NULL ? status : WEIR_EXIT_WORDS);
 }
 
 static void put_examples(struct weir_buf *out, const struct weir_example *examples, size_t n)
@@ -173,7 +173,7 @@ static void put_overview(struct weir_buf *out)
     put_examples(out, overview_examples, COUNT_OF(overview_examples));
     put_entries(out, "ENVIRONMENT", overview_environment, COUNT_OF(overview_environment));
     put_entries(out, "FILES", overview_files, COUNT_OF(overview_files));
-    put_status(out);
+    put_status(out, NULL);
 }
 
 void weir_help_man(const struct weir_command *command, struct weir_buf *out)
@@ -196,6 +196,6 @@ void weir_help_man(const struct weir_command *command, struct weir_buf *out)
     for (size_t i = 0; (option = weir_command_option(command, i)) != NULL; i++)
         put_option(out, option);
     put_examples(out, command->examples, command->n_examples);
-    put_status(out);
+    put_status(out, command->status);
     weir_buf_puts(out, ".SH SEE ALSO\n\\fBweir\\fR(1)\n");
 }

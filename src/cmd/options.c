@@ -97,6 +97,17 @@ static bool read_bool(const char *value, bool *ret_value)
     return true;
 }
 
+/* Nobody needs to hear of suffixes who writes "two". */
+static int check_amount(const char *value, struct weir_err *err)
+{
+    int64_t amount;
+    int result = weir_quantity_milli(weir_str(value), &amount, err);
+
+    if (result != WEIR_E_INVALID || value[0] == '-')
+        return result;
+    return weir_error(err, WEIR_E_INVALID, "it must be a number, such as 2 or 0.5");
+}
+
 int weir_option_check(const struct weir_option *option, const char *value, struct weir_err *err)
 {
     int64_t amount;
@@ -118,7 +129,7 @@ int weir_option_check(const struct weir_option *option, const char *value, struc
     case WEIR_OPTION_SIZE:
         return weir_quantity_bytes(weir_str(value), &amount, err);
     case WEIR_OPTION_AMOUNT:
-        return weir_quantity_milli(weir_str(value), &amount, err);
+        return check_amount(value, err);
     case WEIR_OPTION_FLAG:
     case WEIR_OPTION_TEXT:
     case WEIR_OPTION_FILE:

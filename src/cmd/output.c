@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { OUTPUT_BYTES_MAX = 1 << 30, CELL_BYTES_MAX = 4096 };
+enum { OUTPUT_BYTES_MAX = 1 << 30, CELL_BYTES_MAX = 4096, OCTAL_MAX = 24 };
 
 enum weir_output weir_output_form(const struct weir_args *args)
 {
@@ -70,10 +70,29 @@ int weir_output_json(const struct weir_tree *tree, struct weir_err *err)
     return print(&text, err);
 }
 
+/* The umask as people write it, in octal: YAML reads both as the same number. */
+static int write_yaml(const struct weir_tree *tree, struct weir_buf *out, struct weir_err *err)
+{
+    struct weir_tree *umask = (struct weir_tree *)(uintptr_t)weir_tree_path(tree, "spec.umask");
+    char octal[OCTAL_MAX];
+    struct weir_str plain;
+    uint64_t mask;
+    int result;
+
+    if (umask == NULL || umask->kind != WEIR_TREE_NUMBER || !weir_str_to_u64(umask->text, &mask))
+        return weir_yaml_write(tree, out, err);
+    plain = umask->text;
+    snprintf(octal, sizeof(octal), "%04llo", (unsigned long long)mask);
+    umask->text = weir_str(octal);
+    result = weir_yaml_write(tree, out, err);
+    umask->text = plain;
+    return result;
+}
+
 int weir_output_yaml(const struct weir_tree *tree, struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
-    int result = weir_yaml_write(tree, &text, err);
+    int result = write_yaml(tree, &text, err);
 
     return result < 0 ? result : print(&text, err);
 }

@@ -1,4 +1,5 @@
 /* cordon, uncordon, drain: the same for nodes and GPUs. */
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/client.h"
@@ -30,7 +31,8 @@ static struct target read_target(const char *word)
 }
 
 static int set_one(struct weir_client *client, const char *phase, const char *word,
-                   const char **ret_kind, struct weir_err *err)
+                   struct weir_arena *arena, const char **ret_kind,
+                   const struct weir_tree **ret_answer, struct weir_err *err)
 {
     struct target target = read_target(word);
     bool is_drain = strcmp(phase, "drain") == 0;
@@ -40,7 +42,7 @@ static int set_one(struct weir_client *client, const char *phase, const char *wo
     if (target.may_be_node) {
         weir_client_path(client, "/v1/nodes/%s/%s", target.name, phase);
         *ret_kind = "node";
-        result = weir_client_post(client, err);
+        result = weir_client_post(client, arena, ret_answer, err);
     }
     if (result != WEIR_E_NOT_FOUND || !target.may_be_gpu || (is_drain && target.may_be_node))
         return result;
@@ -50,7 +52,7 @@ static int set_one(struct weir_client *client, const char *phase, const char *wo
     }
     weir_client_path(client, "/v1/gpus/%s/%s", target.name, phase);
     *ret_kind = "gpu";
-    result = weir_client_post(client, &again);
+    result = weir_client_post(client, arena, ret_answer, &again);
     /* Of a word that may be either, what was said of the node is as good. */
     if (result < 0 && (result != WEIR_E_NOT_FOUND || !target.may_be_node))
         *err = again;
@@ -63,11 +65,17 @@ static int set_all(struct weir_client *client, const struct weir_args *args, str
     int result = 0;
 
     for (size_t i = 0; i < args->n_operands && result == 0; i++) {
+        weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+        const struct weir_tree *answer = NULL;
         const char *kind = "";
+        struct weir_str name;
 
-        result = set_one(client, phase, args->operands[i], &kind, err);
+        result = set_one(client, phase, args->operands[i], &arena, &kind, &answer, err);
+        name = weir_client_text(answer, "name");
+        if (name.len == 0) /* a server of an earlier version */
+            name = weir_str(read_target(args->operands[i]).name);
         if (result == 0)
-            printf("%s/%s %s\n", kind, read_target(args->operands[i]).name,
+            printf("%s/%.*s %s\n", kind, WEIR_STR_ARG(name),
                    strcmp(phase, "drain") == 0 ? "draining"
                    : phase[0] == 'u'           ? "uncordoned"
                                                : "cordoned");

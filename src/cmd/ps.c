@@ -1,7 +1,9 @@
+#include "base/cleanup.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/kinds.h"
 #include "cmd/workloads.h"
 
 static const struct weir_option options[] = {
@@ -28,21 +30,45 @@ static const struct weir_option options[] = {
      .letter = 's',
      .kind = WEIR_OPTION_CHOICE,
      .argument = "STATE",
-     .choices = "queued|starting|running|stopping|succeeded|failed|cancelled|lost",
+     .choices = WEIR_KIND_STATES,
      .help = "in this state only",
      .example = "queued"},
     WEIR_OPTION_OUTPUT,
 };
 
+/* A queue that was deleted may still have ended jobs; else a wrong name must not look like an empty
+ * queue. */
+static int check_queue(struct weir_client *client, const struct weir_args *args,
+                       struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    const char *queue = weir_args_text(args, "queue");
+    const struct weir_tree *answer = NULL;
+
+    if (queue == NULL || weir_args_has(args, "all"))
+        return 0;
+    weir_client_path(client, "/v1/queues/%s", queue);
+    return weir_client_get(client, &arena, &answer, err);
+}
+
 static int list(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
+    struct weir_output_kind kind = weir_workloads_kind;
+    int result = check_queue(client, args, err);
+
+    if (result < 0)
+        return result;
+    if (weir_args_has(args, "name"))
+        kind.nothing = weir_args_has(args, "all")
+                           ? "no jobs have this name"
+                           : "no jobs that wait or run have this name (weir ps -a shows all)";
     weir_client_path(client, "/v1/workloads");
     weir_client_query(client, "all", weir_args_has(args, "all") ? "true" : NULL);
     weir_client_query(client, "queue", weir_args_text(args, "queue"));
     weir_client_query(client, "owner", weir_args_text(args, "owner"));
     weir_client_query(client, "name", weir_args_text(args, "name"));
     weir_client_query(client, "state", weir_args_text(args, "state"));
-    return weir_output_list(client, args, &weir_workloads_kind, err);
+    return weir_output_list(client, args, &kind, err);
 }
 
 static const struct weir_example examples[] = {

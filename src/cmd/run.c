@@ -24,8 +24,8 @@ enum {
     ID_MAX = 32,
     RETRY_MS = 20000,
     RETRY_PAUSE_MS = 100,
-    WORDS_MAX = 10000,
-    UMASK_MAX = 24
+    SAY_AWAY_MS = 1000,
+    WORDS_MAX = 10000
 };
 
 static const struct weir_option options[] = {
@@ -73,7 +73,8 @@ static const struct weir_option options[] = {
      .letter = 't',
      .kind = WEIR_OPTION_DURATION,
      .argument = "LIMIT",
-     .help = "how long it may run; a truthful limit lets it start earlier",
+     .help = "how long it may run, 90s, 1h30m, 2d, 1:30 for a minute and a half, or seconds; a "
+             "truthful limit lets it start earlier",
      .example = "12h"},
     {.name = "name",
      .letter = 'n',
@@ -142,7 +143,7 @@ static const struct weir_option options[] = {
     {.name = "retry-on",
      .kind = WEIR_OPTION_TEXT,
      .argument = "CODES",
-     .help = "the exit statuses after which it is; else all but 0",
+     .help = "the exit statuses after which --retries counts; else all but 0",
      .example = "1,64-78"},
     {.name = "backoff",
      .kind = WEIR_OPTION_DURATION,
@@ -181,7 +182,11 @@ static const struct weir_option options[] = {
      .help = "nothing of weir's own on stderr but errors"},
     {.name = "dry-run",
      .kind = WEIR_OPTION_FLAG,
-     .help = "ask whether it could be submitted, and print what would be"},
+     .help = "ask whether it could be submitted, and print what would be, with what is assumed "
+             "where nothing is said; values of variables only with --show-env"},
+    {.name = "show-env",
+     .kind = WEIR_OPTION_FLAG,
+     .help = "with --dry-run, the values of variables, too"},
 };
 
 struct submission {
@@ -209,14 +214,24 @@ static int make_body(const struct weir_args *args, struct weir_buf *out, struct 
     struct weir_run_shell shell = {environ, cwd, mask};
 
     umask(mask);
-    if (weir_args_has(args, "cwd"))
-        cwd[0] = '\0';
-    else if (getcwd(cwd, sizeof(cwd)) == NULL)
+    if (getcwd(cwd, sizeof(cwd)) == NULL)
         return weir_error_errno(err, errno, "find out which folder this is");
     return weir_run_body(args, &shell, out, err);
 }
 
 /* ---- submitting ---- */
+
+static void tell_away(const struct weir_client *client)
+{
+    const struct weir_http_endpoint *at = &client->http.endpoint;
+
+    if (at->unix_path != NULL)
+        fprintf(stderr, "weir: waiting for weir at '%s' (start it with `weir up`)\n",
+                at->unix_path);
+    else
+        fprintf(stderr, "weir: waiting for weir at '%s:%u' (start it with `weir up`)\n", at->host,
+                at->port);
+}
 
 /* Sends it again, under the same key, while the server restarts: it cannot be taken twice. */
 static int send_until_taken(struct weir_client *client, struct submission *submission,
@@ -228,8 +243,9 @@ static int send_until_taken(struct weir_client *client, struct submission *submi
                                           .body = weir_buf_view(&submission->body),
                                           .key = submission->key,
                                           .last = true};
-    int64_t until_ms = weir_clock_mono_ms() + RETRY_MS;
+    int64_t begin_ms = weir_clock_mono_ms();
     bool was_there = !weir_client_is_absent(client);
+    bool said_away = false;
 
     for (;;) {
         int result;
@@ -237,8 +253,13 @@ static int send_until_taken(struct weir_client *client, struct submission *submi
         weir_client_path(client, "/v1/workloads");
         result = weir_client_call(client, &request, arena, ret_answer, err);
         interruption->was_sent |= client->http.was_sent;
-        if (result != WEIR_E_UNAVAILABLE || !was_there || weir_clock_mono_ms() > until_ms)
+        if (result != WEIR_E_UNAVAILABLE || !was_there ||
+            weir_clock_mono_ms() > begin_ms + RETRY_MS)
             return result;
+        if (!said_away && weir_clock_mono_ms() > begin_ms + SAY_AWAY_MS) {
+            tell_away(client);
+            said_away = true;
+        }
         if (weir_interruption_pause(interruption, RETRY_PAUSE_MS) ||
             (interruption->number != 0 && !interruption->was_sent))
             return result;
@@ -262,45 +283,110 @@ static int submit(struct weir_client *client, struct submission *submission,
     return 0;
 }
 
-/* As people write it: YAML reads both as the same number. */
-static int write_umask(struct weir_tree *object, struct weir_arena *arena, struct weir_err *err)
-{
-    for (struct weir_tree *child = object->first; child != NULL; child = child->next) {
-        char *text;
-        uint64_t mask;
+/* ---- asking only ---- */
 
-        if (weir_str_eq_c(child->key, "spec") && write_umask(child, arena, err) < 0)
-            return WEIR_E_NO_MEMORY;
-        if (!weir_str_eq_c(child->key, "umask") || !weir_str_to_u64(child->text, &mask))
-            continue;
-        text = weir_arena_bytes(arena, UMASK_MAX);
-        if (text == NULL)
-            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the umask");
-        snprintf(text, UMASK_MAX, "%04llo", (unsigned long long)mask);
-        child->text = weir_str(text);
-    }
+static int add_text(struct weir_tree *object, const char *key, struct weir_str text,
+                    struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_tree *node;
+
+    if (weir_tree_get(object, key) != NULL)
+        return 0;
+    node = weir_tree_add(object, WEIR_TREE_STRING, weir_str(key), arena);
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
+    node->text = text;
     return 0;
 }
 
-static int dry_run(struct weir_client *client, const struct submission *submission,
-                   struct weir_err *err)
+static struct weir_tree *child_of(struct weir_tree *object, const char *key)
+{
+    for (struct weir_tree *child = object->first; child != NULL; child = child->next)
+        if (weir_str_eq_c(child->key, key))
+            return child;
+    return NULL;
+}
+
+/* The name that the server would give, in front of the spec. */
+static int add_name(struct weir_tree *tree, struct weir_str name, struct weir_arena *arena,
+                    struct weir_err *err)
+{
+    struct weir_tree *spec = tree->last;
+    struct weir_tree *metadata = child_of(tree, "metadata");
+
+    if (metadata == NULL) {
+        metadata = weir_tree_add(tree, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
+        if (metadata == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
+        child_of(tree, "kind")->next = metadata;
+        metadata->next = spec;
+        spec->next = NULL;
+        tree->last = spec;
+    }
+    return name.len > 0 ? add_text(metadata, "name", name, arena, err) : 0;
+}
+
+/* A terminal that others see, or a file that goes on, is no place for the shell's secrets. */
+static void leave_out_env(struct weir_tree *spec)
+{
+    struct weir_tree *before = NULL;
+
+    for (struct weir_tree *child = spec->first; child != NULL;
+         before = child, child = child->next) {
+        if (!weir_str_eq_c(child->key, "env"))
+            continue;
+        fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
+                child->n_children);
+        if (before != NULL)
+            before->next = child->next;
+        else
+            spec->first = child->next;
+        if (spec->last == child)
+            spec->last = before;
+        spec->n_children--;
+        return;
+    }
+}
+
+static int show_workload(const struct weir_args *args, const struct submission *submission,
+                         struct weir_str name, struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_json_options json = {0};
+    struct weir_tree *tree = NULL;
+    struct weir_tree *spec;
+    int result = weir_json_read(weir_buf_view(&submission->body), &json, arena, &tree, err);
+
+    if (result == 0)
+        result = add_name(tree, name, arena, err);
+    if (result < 0)
+        return result;
+    spec = tree->last;
+    if (!weir_args_has(args, "show-env"))
+        leave_out_env(spec);
+    result = add_text(spec, "gpus", WEIR_STR("1"), arena, err);
+    if (result == 0)
+        result = add_text(spec, "queue", WEIR_STR("default"), arena, err);
+    return result < 0 ? result : weir_output_yaml(tree, err);
+}
+
+static int dry_run(const struct weir_args *args, struct weir_client *client,
+                   const struct submission *submission, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_client_request request = {.method = "POST",
                                           .content_type = "application/json",
                                           .body = weir_buf_view(&submission->body)};
-    struct weir_json_options json = {0};
-    struct weir_tree *tree = NULL;
+    const struct weir_tree *answer = NULL;
+    struct weir_str name;
     int result;
 
     weir_client_path(client, "/v1/apply");
     weir_client_query(client, "dryRun", "true");
-    result = weir_client_call(client, &request, NULL, NULL, err);
-    if (result == 0)
-        result = weir_json_read(weir_buf_view(&submission->body), &json, &arena, &tree, err);
-    if (result == 0)
-        result = write_umask(tree, &arena, err);
-    return result < 0 ? result : weir_output_yaml(tree, err);
+    result = weir_client_call(client, &request, &arena, &answer, err);
+    if (result < 0)
+        return result;
+    name = weir_client_text(weir_tree_path(answer, "items[0]"), "name");
+    return show_workload(args, submission, name, &arena, err);
 }
 
 /* 0: it is taken; above: what to exit with, the answer is not waited for any more. *ret_signal is
@@ -380,7 +466,7 @@ static int run_with(const struct weir_args *args, struct weir_client *client,
     if (result < 0)
         return result;
     if (weir_args_has(args, "dry-run"))
-        return dry_run(client, submission, err);
+        return dry_run(args, client, submission, err);
     weir_attach_signals_begin();
     if (weir_args_has(args, "detach"))
         result = run_detached(args, client, submission, &arena, err);
@@ -396,9 +482,9 @@ static void name_option(const struct weir_args *args, struct weir_err *err)
     const char *option = weir_run_body_option(err->field);
     const char *value;
 
-    if (option == NULL || !weir_args_has(args, option))
+    if (option == NULL)
         return;
-    value = weir_args_text(args, option);
+    value = weir_args_text(args, option); /* NULL as well where it was left out */
     weir_error_field(err, "--%s%s%s", option, value != NULL ? " " : "", value != NULL ? value : "");
 }
 
@@ -442,12 +528,13 @@ const struct weir_command weir_command_run = {
         "two seconds cancels it in any case. If the server "
         "restarts, the job goes on, and so does its output here. If nobody reads the output any "
         "more, the job goes on without: the status is 141.\n"
-        "\n"
-        "The status is the command's (128+n if signal n ended it; 126 or 127 if it could not be "
-        "started), or 130 if it was cancelled. weir's own: 1 if the job was refused, 2 for wrong "
-        "use, 3 if it cannot be told what became of it. With --detach, 0 if it was taken; "
-        "interrupted "
-        "before it has printed the number, it cancels the job.",
+        "\n",
+    .status =
+        "The status of the command (128+n if signal n ended it; 126 or 127 if it could not be "
+        "started), or 130 if it was cancelled; of an array or a gang that of the first member "
+        "that failed. Of weir itself: 1 if the job was refused, 2 for wrong use, 3 if it cannot "
+        "be told what became of it. With --detach, 0 if it was taken; interrupted before it has "
+        "printed the number, it cancels the job.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

@@ -6,6 +6,8 @@
 #include "base/vec.h"
 #include "fmt/json.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -264,12 +266,17 @@ static int put_command(struct weir_json_writer *writer, const struct weir_args *
 static int put_cwd(struct weir_json_writer *writer, const struct weir_args *args,
                    const struct weir_run_shell *shell, struct weir_err *err)
 {
-    const char *cwd = weir_args_text(args, "cwd");
+    const char *given = weir_args_text(args, "cwd");
+    const char *cwd = given != NULL ? given : shell->cwd;
+    char real[PATH_MAX];
 
-    cwd = cwd != NULL ? cwd : shell->cwd;
+    /* One that begins at the root is looked up where the job runs. */
     if (cwd[0] != '/') {
-        weir_error(err, WEIR_E_INVALID, "run: --cwd '%s' is no absolute path", cwd);
-        return weir_error_hint(err, "it is looked up where the job runs");
+        if (realpath(cwd, real) == NULL) {
+            weir_error_errno(err, errno, "run: --cwd '%s'", cwd);
+            return weir_error(err, WEIR_E_INVALID, "%s", err->text);
+        }
+        cwd = real;
     }
     if (!weir_str_is_utf8(weir_str(cwd))) {
         weir_error(err, WEIR_E_INVALID, "the path of this folder is not UTF-8");

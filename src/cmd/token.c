@@ -5,9 +5,11 @@
 #include "cmd/output.h"
 #include "cmd/token_file.h"
 
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SHOWN_BYTES = 8, OUTPUT_BYTES_MAX = 1024 * 1024 };
 
@@ -55,9 +57,15 @@ static int create_token(const struct weir_args *args, struct weir_token_file *fi
     result = weir_token_file_add(file, role, user, &token, err);
     if (result == 0)
         result = weir_token_file_write(file, err);
-    if (result == 0)
-        printf("%s\n", token);
-    return result;
+    if (result < 0)
+        return result;
+    printf("%s\n", token);
+    if (strcmp(role, "read") != 0 && geteuid() == 0 && getpwnam(user) == NULL)
+        fprintf(stderr,
+                "weir: this machine has no account '%s': a weir that root runs takes no jobs with "
+                "this token\n",
+                user);
+    return 0;
 }
 
 /* The tokens themselves are told to nobody again. */

@@ -4,7 +4,10 @@
 #include "base/log.h"
 #include "cmd/commands.h"
 #include "cmd/version.h"
+#include "model/fleet_spec.h"
+#include "model/gpu_catalogue.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +15,8 @@ static const struct weir_option options[] = {
     {.name = "simulate",
      .kind = WEIR_OPTION_TEXT,
      .argument = "SPEC|auto",
-     .help = "simulated GPUs, such as 8xH100 or 2x8xH100+4xL40S; auto: real ones where a driver "
-             "answers, else simulated ones",
+     .help = "simulated GPUs, such as 8xH100 or 2x8xH100+4xL40S; list: say which models there are; "
+             "auto: real ones where a driver answers, else simulated ones",
      .example = "8xH100"},
     {.name = "data",
      .kind = WEIR_OPTION_DIR,
@@ -56,6 +59,14 @@ static void set_log_level(const char *name)
             weir_log_set_level((enum weir_log_level)level);
 }
 
+static int list_models(void)
+{
+    for (size_t i = 0; i < weir_n_gpu_models; i++)
+        if (weir_fleet_can_simulate(&weir_gpu_models[i]))
+            printf("%-20s %s\n", weir_gpu_models[i].id, weir_gpu_models[i].name);
+    return WEIR_EXIT_FINE;
+}
+
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     const char *cgroup = weir_args_text(args, "cgroup");
@@ -72,6 +83,8 @@ static int run(const struct weir_args *args, struct weir_err *err)
     };
     int r;
 
+    if (up.simulate != NULL && strcmp(up.simulate, "list") == 0)
+        return list_models();
     set_log_level(weir_args_text(args, "log-level"));
     r = weir_up(&up, err);
     return r < 0 ? r : WEIR_EXIT_FINE;

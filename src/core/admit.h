@@ -29,7 +29,7 @@ struct weir_refusal {
 };
 
 /* 0: it can run. WEIR_E_IMPOSSIBLE: it cannot, *ret_refusal says why (err holds a plain sentence as
- * well). */
+ * well, and the field of the Workload that asks for too much). */
 int weir_admit(const struct weir_world *world, const struct weir_policy *policy,
                const struct weir_ask *ask, struct weir_arena *scratch,
                struct weir_refusal *ret_refusal, struct weir_err *err);

@@ -94,10 +94,10 @@ static int cannot_reach(const struct weir_http_client *client, int code, const c
     if (at->unix_path != NULL)
         weir_error(err, code, "cannot reach weir at '%s': %s", at->unix_path, why);
     else
-        weir_error(err, code, "cannot reach weir at %s port %u: %s", at->host, at->port, why);
+        weir_error(err, code, "cannot reach weir at '%s:%u': %s", at->host, at->port, why);
     if (code == WEIR_E_DENIED)
         weir_error_hint(err, "it serves other users only if root started it");
-    else if (at->unix_path != NULL)
+    else
         weir_error_hint(err, "start it with `weir up`");
     return code;
 }

@@ -315,7 +315,9 @@ static int parse_address(const char *text, union address *ret_address, struct we
         return weir_error(err, WEIR_E_INVALID, "'%s' is not ADDRESS:PORT", text);
     memcpy(host, text, n);
     host[n] = '\0';
-    if (host[0] == '[' && host[n - 1] == ']') {
+    if (strcmp(host, "localhost") == 0)
+        memcpy(host, "127.0.0.1", sizeof("127.0.0.1"));
+    if (host[0] == '[' && n > 0 && host[n - 1] == ']') {
         host[n - 1] = '\0';
         address.v6.sin6_family = AF_INET6;
         address.v6.sin6_port = htons((uint16_t)port);
@@ -354,7 +356,10 @@ static int listen_at(const char *text, const union address *address, uint16_t *r
         int errnum = errno;
 
         close(fd);
-        return weir_error_errno(err, errnum, "cannot listen on '%s'", text);
+        weir_error_errno(err, errnum, "cannot listen on '%s'", text);
+        if (errnum == EADDRINUSE)
+            weir_error_hint(err, "another weir, or another program, does; port 0 is any free one");
+        return weir_error_code(err);
     }
     *ret_port = ntohs(is_v6 ? bound.v6.sin6_port : bound.v4.sin_port);
     return fd;

@@ -78,6 +78,12 @@ static int read_count(struct reader *in, uint32_t *ret_count)
     return 0;
 }
 
+bool weir_fleet_can_simulate(const struct weir_gpu_model *model)
+{
+    return model->vendor == WEIR_GPU_VENDOR_NVIDIA && model->memory_total_bytes != 0 &&
+           model->device_name != NULL;
+}
+
 static int read_model(struct reader *in, const struct weir_gpu_model **ret_model)
 {
     size_t from = in->at;
@@ -101,7 +107,7 @@ static int read_model(struct reader *in, const struct weir_gpu_model **ret_model
                    "%s cannot be simulated: NVML shows NVIDIA GPUs only", model->id);
         return fail_at(in, from);
     }
-    if (model->memory_total_bytes == 0 || model->device_name == NULL) {
+    if (!weir_fleet_can_simulate(model)) {
         weir_error(in->err, WEIR_E_UNSUPPORTED,
                    "%s cannot be simulated: its memory size in the driver is not known", model->id);
         return fail_at(in, from);

@@ -15,6 +15,7 @@
 
 #include "base/str.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct weir_arena;
@@ -53,6 +54,8 @@ struct weir_fleet {
     uint32_t n_gpus;
 };
 
+/* Whether a fleet may have such GPUs. */
+bool weir_fleet_can_simulate(const struct weir_gpu_model *model);
 /* The fleet lives in the arena. On bad input an error with its column: WEIR_E_INVALID (grammar, a
  * count of zero), WEIR_E_TOO_LARGE (over a maximum above), WEIR_E_NOT_FOUND (unknown model),
  * WEIR_E_UNSUPPORTED (a model that NVML does not show). */

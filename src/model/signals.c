@@ -2,6 +2,9 @@
 
 #include <signal.h>
 #include <stddef.h>
+#include <stdio.h>
+
+enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64 };
 
 static const struct {
     const char *name;
@@ -35,4 +38,19 @@ const char *weir_signal_name(int number)
         if (signals[i].number == number)
             return signals[i].name;
     return NULL;
+}
+
+const char *weir_status_text(int status, char ret_text[WEIR_STATUS_TEXT_MAX])
+{
+    bool is_signal = status > SIGNAL_STATUS && status <= SIGNAL_STATUS + SIGNAL_MAX;
+    const char *name = is_signal ? weir_signal_name(status - SIGNAL_STATUS) : NULL;
+
+    if (name != NULL)
+        snprintf(ret_text, WEIR_STATUS_TEXT_MAX, "killed by signal %d (%s)", status - SIGNAL_STATUS,
+                 name);
+    else if (is_signal)
+        snprintf(ret_text, WEIR_STATUS_TEXT_MAX, "killed by signal %d", status - SIGNAL_STATUS);
+    else
+        snprintf(ret_text, WEIR_STATUS_TEXT_MAX, "exit %d", status);
+    return ret_text;
 }

@@ -10,4 +10,9 @@ int weir_signal_number(struct weir_str name);
 /* "USR1"; NULL if unknown. */
 const char *weir_signal_name(int number);
 
+enum { WEIR_STATUS_TEXT_MAX = 64 };
+
+/* What an exit status says: "exit 3", or "killed by signal 9 (KILL)" of 137. Returns ret_text. */
+const char *weir_status_text(int status, char ret_text[WEIR_STATUS_TEXT_MAX]);
+
 #endif

@@ -62,7 +62,7 @@ class Submit(Case):
             (["run", "--retry-on", "0", "x"], "weir: run: --retry-on '0' is no list of exit statuses 1 to 255 "),
             (["run", "--env", "=x", "x"], "weir: run: --env '=x' is no variable in UTF-8 "),
             (["run", "--env", "UNSET", "x"], "weir: run: --env UNSET: the shell has no such variable"),
-            (["run", "--cwd", "here", "x"], "weir: run: --cwd 'here' is no absolute path "),
+            (["run", "--cwd", "here", "x"], "weir: run: --cwd 'here': No such file or directory"),
             (["run", b"\xff"], "weir: run: word 1 of the command is not UTF-8"),
             (["rn"], "weir: there is no command 'rn' (did you mean run?)"),
             (["--verson"], "weir: there is no option '--verson' (see weir --help)"),
@@ -82,7 +82,7 @@ class Submit(Case):
     def test_refusal_of_the_server_has_its_words_and_a_status(self):
         self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "'x' is not a name", field="metadata.name",
                                                  hint="use a-z", line=1, column=9)})
-        self.check(self.weir("run", "-d", "true"), 2, b"", b"weir: metadata.name: 'x' is not a name (use a-z)\n")
+        self.check(self.weir("run", "-d", "true"), 2, b"", b"weir: --name: 'x' is not a name (use a-z)\n")
         self.check(self.weir("run", "-d", "--name", "x", "true"), 2, b"", b"weir: --name x: 'x' is not a name (use a-z)\n")
         self.start({SUBMIT: lambda r, a: a.error(400, "invalid", "there is no queue 'nope'", field="spec.queue")})
         self.check(self.weir("run", "-Q", "nope", "true"), 2, b"", b"weir: --queue nope: there is no queue 'nope'\n")
@@ -126,14 +126,32 @@ class Submit(Case):
         self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
         self.assertEqual((process.returncode, self.server.count(*SUBMIT)), (0, 1))
 
+    def test_waiting_for_a_server_is_said(self):
+        self.start({})
+        self.server.stop()
+        process = self.popen("run", "-d", "true")
+        said = process.stderr.readline().decode()
+        self.assertRegex(said, r"^weir: waiting for weir at '.*/weir.sock' \(start it with `weir up`\)\n$")
+        self.server.start()
+        self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
+        self.assertEqual(process.returncode, 0)
+
     def test_dry_run_asks_and_prints(self):
-        self.start({("POST", "/v1/apply"): always(200, {"items": []})})
-        result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true")
-        self.assertEqual((result.returncode, result.stderr), (0, b""))
-        self.assertIn(b"kind: Workload\n", result.stdout)
+        self.start({("POST", "/v1/apply"): always(200, {"items": [{"kind": "Workload", "name": "true"}]})})
+        result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true", env=self.env(SECRET="s3cret"))
+        self.assertEqual(result.returncode, 0)
+        self.assertRegex(result.stderr, rb"^weir: [0-9]+ variables of the environment are not shown \(--show-env\)\n$")
+        self.assertIn(b"kind: Workload\nmetadata:\n  name: \"true\"\nspec:\n", result.stdout)
         self.assertIn(b"  command:\n  - \"true\"\n  gpus: \"2\"\n", result.stdout)
+        self.assertIn(b"  queue: default\n", result.stdout)
         self.assertRegex(result.stdout, rb"\n  umask: 0[0-7]{3}\n")
+        self.assertNotIn(b"env:", result.stdout)
         self.assertEqual([r.query for r in self.server.requests], [{"dryRun": "true"}])
+        result = self.weir("run", "--dry-run", "--show-env", "--name", "n", "true", env=self.env(SECRET="s3cret"))
+        self.assertIn(b"    SECRET: s3cret\n", result.stdout)
+        self.assertIn(b"metadata:\n  name: \"n\"\nspec:\n", result.stdout)
+        self.assertIn(b"  gpus: \"1\"\n", result.stdout)
+        self.assertEqual(result.stderr, b"")
 
 
 class Logs(Case):
@@ -191,6 +209,17 @@ class Logs(Case):
     def test_unknown_job(self):
         self.start({})
         self.check(self.weir("logs", "no/such"), 1, b"", b"weir: there is no /v1/workloads/no%2Fsuch\n")
+
+    def test_what_has_not_begun_is_said(self):
+        self.start({ONE: always(200, workload("queued", attempt=0, reason="QueueLimit", tasks=[{"member": 0, "attempt": 0}])),
+                    LOGS: lambda r, a: (a.start([("Weir-Offset", "0")]), a.end())})
+        self.check(self.weir("logs", "7"), 0, b"", b"weir: job 7 has not begun: QueueLimit\n")
+
+    def test_an_earlier_attempt_is_named(self):
+        self.start({ONE: always(200, workload(attempt=2, tasks=[{"member": 0, "attempt": 2}])),
+                    LOGS: lambda r, a: (a.start([("Weir-Offset", "0")]), a.end())})
+        self.check(self.weir("logs", "7"), 0, b"", b"weir: this is attempt 2 of job 7; the one before: --attempt 1\n")
+        self.check(self.weir("logs", "--attempt", "1", "7"), 0, b"", b"")
 
     def test_full_disk(self):
         self.logs({("stdout", "0"): b"x" * 100000, ("stderr", "0"): b""})

@@ -237,7 +237,7 @@ def test_why_it_could_not_start_is_everywhere(t):
         assert server.job(number)['reason'] == f'exit 126: {why}', server.job(number)
         one = json.loads(server.cli('get', 'workload', array, '-o', 'json').stdout)
         expected = "exit 127: cannot run '/no/such/program': No such file or directory"
-        assert one['reason'] == expected and {task['reason'] for task in one['tasks']} == {expected}, one
+        assert one['reason'] == '2 of 2 failed: ' + expected and {task['reason'] for task in one['tasks']} == {expected}, one
         for command in (('ps', '-a'), ('describe', 'workload', number), ('explain', number), ('get', 'events')):
             said = server.cli(*command).stdout.decode()
             assert why in said, (command, said)
@@ -401,6 +401,34 @@ def test_times_and_devices_are_recorded_as_they_were(t):
     assert job['ended_ms'] - job['started_ms'] < 1500, job
     number = server.submit('--array', '2', '--', 'sh', '-c', 'sleep 0.$((WEIR_ARRAY_INDEX * 4 + 1))')
     assert len(server.wait_ended(number)['gpus']) == 2
+
+
+def test_an_array_says_what_failed(t):
+    server = t.serve()
+    done = server.cli('run', '--gpus', '0', '--cpu', '10m', '--array', '3', '--', 'sh', '-c', 'exit $WEIR_ARRAY_INDEX', check=None)
+    assert done.returncode in (1, 2), done
+    assert done.stderr == b'weir: job 1: 2 of 3 failed: 1 (exit 1), 2 (exit 2)\n', done
+    done = server.cli('run', '--quiet', '--gpus', '0', '--cpu', '10m', '--array', '9', '--', 'sh', '-c', 'test $WEIR_ARRAY_INDEX -lt 2', check=1)
+    assert done.stderr == b'', done
+    done = server.cli('run', '--gpus', '0', '--cpu', '10m', '--array', '9', '--', 'sh', '-c', 'test $WEIR_ARRAY_INDEX -lt 2 || exit 4', check=4)
+    assert done.stderr == (b'weir: job 3: 7 of 9 failed: 2 (exit 4), 3 (exit 4), 4 (exit 4), 5 (exit 4), '
+                           b'and 3 more (weir get tasks 3 --state failed)\n'), done
+    rows = [line for line in server.cli('ps', '-a').stdout.decode().splitlines() if line.split()[0] == '3']
+    assert '7 of 9 failed: exit 4' in rows[0], rows
+    failed = json.loads(server.cli('get', 'tasks', '3', '--state', 'failed', '-o', 'json').stdout)
+    assert [task['member'] for task in failed] == list(range(2, 9)), failed
+    assert server.cli('get', 'tasks', '3', '--state', 'succeeded', '-o', 'name').stdout == b'0\n1\n'
+    said = server.cli('describe', 'workload', '3').stdout.decode()
+    assert said.count('exit 4') < 20 and 'weir get tasks 3' in said, said
+    assert server.cli('get', 'tasks', check=2).stderr.count(b'\n') == 1
+    server.cli('get', 'queues', '--state', 'failed', check=2)
+
+
+def test_events_and_lists_use_the_same_words(t):
+    server = t.serve()
+    server.cli('run', '--gpus', '0', '--', 'sh', '-c', 'kill -9 $$', check=137)
+    assert 'killed by signal 9 (KILL)' in server.cli('ps', '-a').stdout.decode()
+    assert 'failed killed by signal 9 (KILL)' in server.cli('get', 'events').stdout.decode()
 
 
 if __name__ == '__main__':

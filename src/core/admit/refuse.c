@@ -9,12 +9,11 @@ struct quantity {
     char text[40];
 };
 
-/* "23.5Gi": in tenths of its unit, cut off, or rounded up for what is asked for. */
-static struct quantity bytes(int64_t amount, bool up)
+/* What there is, "23.5Gi": in tenths of its unit, cut off, as it is shown elsewhere. */
+static struct quantity bytes_left(int64_t amount)
 {
     int64_t unit = amount >= WEIR_GIB ? WEIR_GIB : amount >= WEIR_MIB ? WEIR_MIB : 1;
-    int64_t part = amount % unit;
-    int64_t tenths = amount / unit * 10 + part * 10 / unit + (up && part * 10 % unit != 0);
+    int64_t tenths = amount / unit * 10 + amount % unit * 10 / unit;
     const char *name = unit == WEIR_GIB ? "Gi" : unit == WEIR_MIB ? "Mi" : "";
     struct quantity q;
 
@@ -24,6 +23,39 @@ static struct quantity bytes(int64_t amount, bool up)
         weir_str_format(q.text, sizeof(q.text), "%lld.%d%s", (long long)(tenths / 10),
                         (int)(tenths % 10), name);
     return q;
+}
+
+/* What is asked for, as whoever asked wrote it or could have: nothing is rounded. */
+static struct quantity bytes_asked(int64_t amount)
+{
+    static const struct {
+        int64_t size;
+        const char *name;
+    } units[] = {{WEIR_GIB, "Gi"}, {1000000000, "G"}, {WEIR_MIB, "Mi"}, {1000000, "M"}};
+    struct quantity q;
+
+    for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+        int64_t size = units[i].size;
+        int64_t rest = amount % size;
+        int64_t power = 1;
+
+        for (int digits = 0; amount >= size && digits <= 3; digits++, power *= 10) {
+            int64_t part = rest * power / size;
+
+            if ((part * size + power - 1) / power != rest) /* as it is read: rounded up */
+                continue;
+            weir_str_format(q.text, sizeof(q.text), "%lld%s%.*lld%s", (long long)(amount / size),
+                            digits > 0 ? "." : "", digits, (long long)part, units[i].name);
+            return q;
+        }
+    }
+    weir_str_format(q.text, sizeof(q.text), "%lld", (long long)amount);
+    return q;
+}
+
+static struct quantity bytes(int64_t amount, bool asked)
+{
+    return asked ? bytes_asked(amount) : bytes_left(amount);
 }
 
 /* "4", "500m": as an option takes it. */
@@ -39,7 +71,7 @@ static struct quantity milli(int64_t amount)
 
 /* Of what has no name of its own: it follows. */
 static struct quantity quantity(const struct weir_admission *a, uint32_t resource, int64_t amount,
-                                bool up)
+                                bool asked)
 {
     struct quantity number = milli(amount);
     const char *unit = NULL;
@@ -47,7 +79,7 @@ static struct quantity quantity(const struct weir_admission *a, uint32_t resourc
 
     switch ((enum weir_resource_kind)weir_world_resource(a->fleet.world, resource)->kind) {
     case WEIR_RESOURCE_MEMORY:
-        return bytes(amount, up);
+        return bytes(amount, asked);
     case WEIR_RESOURCE_CPU:
         unit = "CPU";
         break;
@@ -65,20 +97,30 @@ static struct quantity quantity(const struct weir_admission *a, uint32_t resourc
     return q;
 }
 
-/* " (--gpus 8)": what to write for so much of it; empty where no option says it. */
-static struct quantity option(const struct weir_admission *a, uint32_t resource, int64_t amount)
+/* The field of a Workload that says how much of it; NULL where none does. */
+static const char *field_of(const struct weir_admission *a, uint32_t resource)
 {
-    uint32_t kind = weir_world_resource(a->fleet.world, resource)->kind;
-    struct quantity number = kind == WEIR_RESOURCE_MEMORY ? bytes(amount, false) : milli(amount);
-    const char *name = kind == WEIR_RESOURCE_MEMORY                                   ? "memory"
-                       : kind == WEIR_RESOURCE_CPU                                    ? "cpu"
-                       : kind == WEIR_RESOURCE_GPU || kind == WEIR_RESOURCE_GPU_CLASS ? "gpus"
-                                                                                      : NULL;
-    struct quantity q = {""};
+    switch ((enum weir_resource_kind)weir_world_resource(a->fleet.world, resource)->kind) {
+    case WEIR_RESOURCE_MEMORY:
+        return "spec.memory";
+    case WEIR_RESOURCE_CPU:
+        return "spec.cpu";
+    case WEIR_RESOURCE_GPU:
+    case WEIR_RESOURCE_GPU_CLASS:
+        return "spec.gpus";
+    case WEIR_RESOURCE_MIG:
+    case WEIR_RESOURCE_OTHER:
+    case WEIR_RESOURCE_KIND_MAX:
+        break;
+    }
+    return NULL;
+}
 
-    if (name != NULL)
-        weir_str_format(q.text, sizeof(q.text), " (--%s %.24s)", name, number.text);
-    return q;
+static int refused(struct weir_admission *a, const char *field)
+{
+    if (field != NULL)
+        weir_error_field(a->err, "%s", field);
+    return WEIR_E_IMPOSSIBLE;
 }
 
 /* Who asks, where each of several does. */
@@ -153,10 +195,9 @@ int weir_refuse_queue(struct weir_admission *a, uint32_t nearest)
                WEIR_STR_ARG(name));
     if (nearest != WEIR_NONE) {
         name = weir_world_string(world, weir_world_queue(world, nearest)->name);
-        weir_error_hint(a->err, "'%.*s' would do (--queue %.*s)", WEIR_STR_ARG(name),
-                        WEIR_STR_ARG(name));
+        weir_error_hint(a->err, "'%.*s' would do", WEIR_STR_ARG(name));
     }
-    return WEIR_E_IMPOSSIBLE;
+    return refused(a, "spec.queue");
 }
 
 int weir_refuse_limit(struct weir_admission *a, const struct weir_quota_over *over, int64_t need,
@@ -180,15 +221,15 @@ int weir_refuse_limit(struct weir_admission *a, const struct weir_quota_over *ov
                "asks for %s%s%.*s at once, queue '%.*s' is limited to %s", asked.text,
                of(a, over->resource), WEIR_STR_ARG(name_after_of(a, over->resource)),
                WEIR_STR_ARG(name), limit.text);
-    if (nearest == 0 && n_tasks > 1)
-        weir_error_hint(a->err, "ask for fewer members (--members), or raise the limit of '%.*s'",
+    if (nearest == 0 && n_tasks > 1) {
+        weir_error_hint(a->err, "ask for fewer members, or raise the limit of '%.*s'",
                         WEIR_STR_ARG(name));
-    else
-        weir_error_hint(a->err, "ask for at most %s%s%s, or raise the limit of '%.*s'",
-                        quantity(a, over->resource, nearest, false).text,
-                        n_tasks > 1 ? " for each member" : for_each(a),
-                        option(a, over->resource, nearest).text, WEIR_STR_ARG(name));
-    return WEIR_E_IMPOSSIBLE;
+        return refused(a, "spec.members");
+    }
+    weir_error_hint(a->err, "ask for at most %s%s, or raise the limit of '%.*s'",
+                    quantity(a, over->resource, nearest, false).text,
+                    n_tasks > 1 ? " for each member" : for_each(a), WEIR_STR_ARG(name));
+    return refused(a, field_of(a, over->resource));
 }
 
 int weir_refuse_amount(struct weir_admission *a, uint32_t code, uint32_t resource, int64_t have,
@@ -204,13 +245,11 @@ int weir_refuse_amount(struct weir_admission *a, uint32_t code, uint32_t resourc
                asked.text, of(a, resource), WEIR_STR_ARG(name_after_of(a, resource)), most.text);
     if (code == WEIR_REASON_RESOURCES && have > 0 && need % have == 0 &&
         weir_ask_n_tasks(a->ask) == 1)
-        weir_error_hint(a->err, "ask for at most %s%s, or for %lld members of %s (--members %lld)",
-                        most.text, option(a, resource, have).text, (long long)(need / have),
-                        most.text, (long long)(need / have));
+        weir_error_hint(a->err, "ask for at most %s, or for %lld members of %s", most.text,
+                        (long long)(need / have), most.text);
     else if (have > 0)
-        weir_error_hint(a->err, "ask for at most %s%s%s", most.text, for_each(a),
-                        option(a, resource, have).text);
-    return WEIR_E_IMPOSSIBLE;
+        weir_error_hint(a->err, "ask for at most %s%s", most.text, for_each(a));
+    return refused(a, field_of(a, resource));
 }
 
 /* The class of which most devices would do, were the class of no account. */
@@ -252,7 +291,7 @@ static int refuse_class(struct weir_admission *a, const struct weir_request *req
                    WEIR_STR_ARG(name_of(a, resource)));
     if (class != WEIR_NONE)
         weir_error_hint(a->err, "'%.*s' would do otherwise", WEIR_STR_ARG(name_of(a, class)));
-    return WEIR_E_IMPOSSIBLE;
+    return refused(a, resource == WEIR_RES_GPU ? "spec.gpus" : "spec.gpuModel");
 }
 
 static int refuse_memory(struct weir_admission *a, const struct weir_request *request)
@@ -278,11 +317,11 @@ static int refuse_memory(struct weir_admission *a, const struct weir_request *re
     weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for %s of memory on each GPU, the largest has %s",
                asked.text, most.text);
     if (class != WEIR_NONE)
-        weir_error_hint(a->err, "ask for at most %s (--gpu-memory), or for '%.*s' (--gpu-model)",
-                        most.text, WEIR_STR_ARG(name_of(a, class)));
+        weir_error_hint(a->err, "ask for at most %s, or for '%.*s'", most.text,
+                        WEIR_STR_ARG(name_of(a, class)));
     else
-        weir_error_hint(a->err, "ask for at most %s (--gpu-memory)", most.text);
-    return WEIR_E_IMPOSSIBLE;
+        weir_error_hint(a->err, "ask for at most %s", most.text);
+    return refused(a, "spec.gpuMemory");
 }
 
 static int refuse_isolation(struct weir_admission *a, const struct weir_request *request)
@@ -295,7 +334,7 @@ static int refuse_isolation(struct weir_admission *a, const struct weir_request 
                    ? weir_isolation_name((enum weir_isolation)request->isolation)
                    : "");
     weir_error_hint(a->err, "ask for whole GPUs");
-    return WEIR_E_IMPOSSIBLE;
+    return refused(a, request->isolation != WEIR_ISOLATION_NONE ? "spec.isolation" : "spec.gpus");
 }
 
 /* No amount of anything would do: what the nodes say most. */
@@ -376,9 +415,6 @@ int weir_refuse_gang(struct weir_admission *a, const struct weir_set *set, uint3
     else
         say_gang(a, set, most);
     if (most > 0)
-        weir_error_hint(
-            a->err,
-            "ask for at most %u members (--members), or let it start with fewer (--min-members)",
-            most);
-    return WEIR_E_IMPOSSIBLE;
+        weir_error_hint(a->err, "ask for at most %u members, or let it start with fewer", most);
+    return refused(a, "spec.members");
 }

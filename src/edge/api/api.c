@@ -32,6 +32,7 @@ static int prepare(struct weir_api *api, const struct weir_api_config *config, s
     if (r == 0)
         r = weir_tokens_open(&api->tokens, config->tokens_path, config->uid, weir_str(user->name),
                              err);
+    api->tokens.on_bad = config->on_bad_tokens;
     return r < 0 ? r : weir_http_server_create(api->loop, &server, &handler, &api->http, err);
 }
 

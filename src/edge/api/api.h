@@ -20,6 +20,8 @@ struct weir_api_config {
     const char *version_text; /* what `weir --version` says */
     uint32_t uid;             /* the server's own; 0 serves all users of the machine */
     uint32_t gid;
+    /* The token file could not be used, and for another reason than before; may be NULL. */
+    void (*on_bad_tokens)(const struct weir_err *err);
 };
 
 /* The service is copied; what it points to must outlive the API. 0, or a code (ret_api untouched).

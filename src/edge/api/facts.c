@@ -3,7 +3,7 @@
 #include "edge/api/impl.h"
 #include "edge/api/words.h"
 
-enum { MILLI = 1000 };
+enum { MILLI = 1000, OF_MANY_MAX = 48 };
 
 /* ---- values ---- */
 
@@ -153,16 +153,25 @@ static void put_waiting(struct weir_json_writer *w, const char *why, struct weir
 }
 
 static void put_reason(struct weir_json_writer *w, const struct weir_api *api,
-                       const struct weir_workload_record *record, uint32_t row)
+                       const struct weir_workload_record *record, uint32_t row,
+                       const struct weir_api_task_counts *counts)
 {
     char text[WEIR_WORDS_END_MAX];
+    char of_many[WEIR_WORDS_END_MAX + OF_MANY_MAX];
+    const char *how;
     const struct weir_verdict *verdict =
         row != WEIR_NONE ? weir_api_index_verdict(&api->index, row) : NULL;
 
     weir_json_key(w, "reason");
     if (weir_task_state_is_final(record->state)) {
-        weir_json_text(w, weir_words_end_and_why(record->state, record->cause, record->exit_status,
-                                                 record->detail, text));
+        how = weir_words_end_and_why(record->state, record->cause, record->exit_status,
+                                     record->detail, text);
+        if (counts != NULL && record->state == WEIR_TASK_FAILED) {
+            snprintf(of_many, sizeof(of_many), "%u of %u failed: %s", counts->n[WEIR_TASK_FAILED],
+                     record->n_tasks, how);
+            how = of_many;
+        }
+        weir_json_text(w, how);
         return;
     }
     if (record->state == WEIR_TASK_STOPPING && row != WEIR_NONE)
@@ -208,7 +217,7 @@ void weir_api_put_workload(struct weir_json_writer *w, const struct weir_api *ap
     weir_api_put_time(w, "submitted_ms", record->submitted_wall_ms);
     weir_api_put_time(w, "started_ms", record->started_wall_ms);
     weir_api_put_time(w, "ended_ms", record->ended_wall_ms);
-    put_reason(w, api, record, row);
+    put_reason(w, api, record, row, counts);
     weir_api_put_name(w, "stopped",
                       record->state == WEIR_TASK_QUEUED ? record->detail : WEIR_STR(""));
     put_u64(w, "members", record->n_tasks);
@@ -287,13 +296,6 @@ void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record
     else
         weir_json_null(w);
     weir_json_object_end(w);
-}
-
-void weir_api_put_waiting_task(struct weir_json_writer *w, uint32_t member)
-{
-    struct weir_task_record task = {.member = member, .state = WEIR_TASK_QUEUED};
-
-    weir_api_put_task(w, &task);
 }
 
 /* ---- queues ---- */

@@ -25,8 +25,6 @@ int weir_api_count_tasks(const struct weir_api *api, const struct weir_workload_
                          struct weir_api_task_counts *ret_counts, uint32_t *n_read,
                          struct weir_err *err);
 void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record *task);
-/* A task that never started has no record. */
-void weir_api_put_waiting_task(struct weir_json_writer *w, uint32_t member);
 void weir_api_put_queue(struct weir_json_writer *w, const struct weir_api *api, uint32_t queue);
 /* The members of its object. */
 void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api *api,

@@ -4,7 +4,7 @@
 #include "edge/api/impl.h"
 #include "edge/api/nouns.h"
 
-enum { GPU_PREFIX_MIN = 8 };
+enum { GPU_PREFIX_MIN = 5 }; /* "GPU-" alone says nothing */
 
 static struct weir_str node_name(const struct weir_world *world, uint32_t row)
 {
@@ -68,11 +68,24 @@ int weir_api_get_node(struct weir_api_call *call, struct weir_err *err)
     return weir_api_noun_get(call, &weir_api_nodes, err);
 }
 
+/* By its whole name: a GPU may have been named by a part of it. */
+static int finish_phase(struct weir_api_call *call, uint64_t outcome, struct weir_err *err)
+{
+    struct weir_api_json json;
+
+    (void)outcome;
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_api_put_str(&json.w, "name", call->params[0]);
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 202, &json, err);
+}
+
 static int set_phase(struct weir_api_call *call, enum weir_subject kind, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
     struct weir_done done = {0};
-    int r = weir_api_pending_new(call, weir_api_accepted, &done, err);
+    int r = weir_api_pending_new(call, finish_phase, &done, err);
 
     if (r < 0)
         return r;

@@ -18,6 +18,7 @@ int weir_api_get_metrics(struct weir_api_call *call, struct weir_err *err);
 /* workloads.c */
 int weir_api_submit(struct weir_api_call *call, struct weir_err *err);
 int weir_api_list_workloads(struct weir_api_call *call, struct weir_err *err);
+int weir_api_list_tasks(struct weir_api_call *call, struct weir_err *err);
 int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err);
 int weir_api_cancel(struct weir_api_call *call, struct weir_err *err);
 int weir_api_signal(struct weir_api_call *call, struct weir_err *err);

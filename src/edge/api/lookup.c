@@ -2,12 +2,13 @@
 
 #include "edge/api/impl.h"
 
-enum { NAMESAKES_SHOWN = 10, NAMES_COMPARED = 500 };
+enum { NAMESAKES_SHOWN = 10, NAMESAKES_READ = 10000, NAMES_COMPARED = 500 };
 
 /* ---- by name ---- */
 
 struct namesakes {
     uint64_t numbers[NAMESAKES_SHOWN];
+    uint64_t newest;
     uint32_t n;
 };
 
@@ -17,6 +18,7 @@ static int note_number(void *arg, const struct weir_workload_record *record)
 
     if (found->n < NAMESAKES_SHOWN)
         found->numbers[found->n] = record->number;
+    found->newest = record->number;
     found->n++;
     return 0;
 }
@@ -26,7 +28,7 @@ static int find_namesakes(struct weir_api_call *call, struct weir_str name, bool
 {
     const struct weir_store *store = weir_api_store(call->api);
     struct weir_workload_filter filter = {
-        .all = all, .name = name, .state = -1, .limit = NAMESAKES_SHOWN + 1};
+        .all = all, .name = name, .state = -1, .limit = NAMESAKES_READ};
 
     ret_found->n = 0;
     return store->each_workload(store->ctx, &filter, false, note_number, ret_found, err);
@@ -42,7 +44,10 @@ static int ambiguous(struct weir_str name, const struct namesakes *found, struct
     weir_error(err, WEIR_E_EXISTS, "several workloads are called '%s': %s%s",
                weir_str_show(name, shown), weir_buf_cstr(&list),
                found->n > NAMESAKES_SHOWN ? " and more" : "");
-    return weir_error_hint(err, "name one by its number");
+    if (found->n == NAMESAKES_READ)
+        return weir_error_hint(err, "name one by its number");
+    return weir_error_hint(err, "name one by its number; the newest is %llu",
+                           (unsigned long long)found->newest);
 }
 
 struct names {

@@ -297,6 +297,17 @@ static bool is_same(const struct stat *a, const struct stat *b)
            a->st_ctim.tv_sec == b->st_ctim.tv_sec && a->st_ctim.tv_nsec == b->st_ctim.tv_nsec;
 }
 
+static void tell(struct weir_tokens *tokens, const struct weir_err *why)
+{
+    char text[WEIR_ERR_TEXT_MAX];
+
+    snprintf(text, sizeof(text), "%u:%u %.400s", why->line, why->column, why->text);
+    if (tokens->on_bad == NULL || strcmp(text, tokens->told) == 0)
+        return;
+    snprintf(tokens->told, sizeof(tokens->told), "%s", text);
+    tokens->on_bad(why);
+}
+
 int weir_tokens_check(struct weir_tokens *tokens, struct weir_str token,
                       const struct weir_token **ret_token, struct weir_err *err)
 {
@@ -307,10 +318,12 @@ int weir_tokens_check(struct weir_tokens *tokens, struct weir_str token,
         tokens->is_read && lstat(tokens->path, &st) == 0 && is_same(&st, &tokens->seen);
 
     if (!is_current && read_file(tokens, &cause) < 0) {
+        tell(tokens, &cause);
         weir_error(err, WEIR_E_UNAVAILABLE, "tokens cannot be checked: %s", cause.text);
         weir_error_at(err, cause.line, cause.column);
         return weir_error_hint(err, "%s", cause.hint);
     }
+    tokens->told[0] = '\0';
     for (uint32_t i = 0; i < tokens->n; i++)
         if (weir_str_eq_constant_time(token, tokens->tokens[i].token))
             found = i;

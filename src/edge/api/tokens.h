@@ -7,12 +7,11 @@
 #define WEIR_EDGE_API_TOKENS_H
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "port/service.h"
 
 #include <stdbool.h>
 #include <sys/stat.h>
-
-struct weir_err;
 
 enum {
     WEIR_TOKENS_MAX = 1024,
@@ -38,6 +37,9 @@ struct weir_tokens {
     uint32_t uid; /* whose file it must be, if not root's */
     struct stat seen;
     bool is_read; /* the newest content was good */
+    /* Told once of each reason why it is not; may be NULL. */
+    void (*on_bad)(const struct weir_err *err);
+    char told[WEIR_ERR_TEXT_MAX];
     struct weir_token *tokens;
     uint32_t n;
     struct weir_arena arena;

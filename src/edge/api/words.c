@@ -7,26 +7,11 @@
 #include <string.h>
 #include <time.h>
 
-enum { SIGNAL_STATUS = 128, SIGNAL_MAX = 64, TIME_TEXT_MAX = 64, SOON_S = 600 };
+_Static_assert((int)WEIR_STATUS_TEXT_MAX <= (int)WEIR_WORDS_REASON_MAX, "WEIR_WORDS_REASON_MAX");
+
+enum { TIME_TEXT_MAX = 64, SOON_S = 600 };
 
 /* ---- ends ---- */
-
-static const char *how_exited(int32_t status, char *text)
-{
-    const char *name;
-
-    if (status > SIGNAL_STATUS && status <= SIGNAL_STATUS + SIGNAL_MAX) {
-        name = weir_signal_name(status - SIGNAL_STATUS);
-        if (name != NULL)
-            snprintf(text, WEIR_WORDS_REASON_MAX, "killed by signal %d (%s)",
-                     status - SIGNAL_STATUS, name);
-        else
-            snprintf(text, WEIR_WORDS_REASON_MAX, "killed by signal %d", status - SIGNAL_STATUS);
-    } else {
-        snprintf(text, WEIR_WORDS_REASON_MAX, "exit %d", status);
-    }
-    return text;
-}
 
 /* NULL: as the exit status says. */
 static const char *const ends[WEIR_CAUSE_MAX] = {
@@ -51,7 +36,7 @@ const char *weir_words_end(uint32_t state, uint32_t cause, int32_t exit_status,
         return ends[WEIR_CAUSE_LOST];
     if (state == WEIR_TASK_FAILED && cause < WEIR_CAUSE_MAX && ends[cause] != NULL)
         return ends[cause];
-    return how_exited(exit_status, ret_text);
+    return weir_status_text(exit_status, ret_text);
 }
 
 const char *weir_words_end_and_why(uint32_t state, uint32_t cause, int32_t exit_status,

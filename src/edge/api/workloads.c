@@ -116,22 +116,21 @@ static int list_one(void *arg, const struct weir_workload_record *record)
     return 0;
 }
 
-static int read_state(const struct weir_api_call *call, struct weir_workload_filter *filter,
-                      struct weir_err *err)
+/* -1: any */
+static int read_state(const struct weir_api_call *call, int *ret_state, struct weir_err *err)
 {
     const struct weir_str *text = weir_api_query(call, "state");
     struct weir_str names[WEIR_TASK_STATE_MAX];
     char shown[WEIR_STR_SHOW_MAX];
     ptrdiff_t nearest;
 
-    filter->state = -1;
+    *ret_state = -1;
     if (text == NULL)
         return 0;
     for (int s = 0; s < WEIR_TASK_STATE_MAX; s++) {
         names[s] = weir_str(weir_task_state_name((enum weir_task_state)s));
         if (weir_str_eq(*text, names[s])) {
-            filter->state = s;
-            filter->all = filter->all || weir_task_state_is_final((uint32_t)s);
+            *ret_state = s;
             return 0;
         }
     }
@@ -157,7 +156,9 @@ static int read_filter(const struct weir_api_call *call, struct weir_workload_fi
     int r = weir_api_query_bool(call, "all", &filter->all, err);
 
     if (r == 0)
-        r = read_state(call, filter, err);
+        r = read_state(call, &filter->state, err);
+    if (r == 0 && filter->state >= 0)
+        filter->all = filter->all || weir_task_state_is_final((uint32_t)filter->state);
     if (r == 0)
         r = weir_api_query_u64(call, "after", 0, INT64_MAX, &filter->after_number, err);
     if (r == 0)
@@ -203,14 +204,35 @@ int weir_api_list_workloads(struct weir_api_call *call, struct weir_err *err)
 
 struct task_page {
     struct weir_json_writer *w;
-    uint32_t next; /* member */
-    uint32_t end;
+    int state;     /* only those in it; -1: any */
+    uint32_t left; /* so many may follow */
+    uint32_t next; /* member; that of the next page, once this one is full */
+    bool is_full;
 };
 
+static void put_one(struct task_page *page, const struct weir_task_record *task)
+{
+    bool is_wanted = page->state < 0 || task->state == (uint32_t)page->state;
+
+    if (is_wanted && page->left == 0) {
+        page->is_full = true;
+        return;
+    }
+    if (is_wanted) {
+        weir_api_put_task(page->w, task);
+        page->left--;
+    }
+    page->next = task->member + 1;
+}
+
+/* A task that never started has no record. */
 static void put_waiting(struct task_page *page, uint32_t end)
 {
-    while (page->next < end)
-        weir_api_put_waiting_task(page->w, page->next++);
+    while (page->next < end && !page->is_full) {
+        struct weir_task_record task = {.member = page->next, .state = WEIR_TASK_QUEUED};
+
+        put_one(page, &task);
+    }
 }
 
 static int put_task(void *arg, const struct weir_task_record *task)
@@ -219,38 +241,64 @@ static int put_task(void *arg, const struct weir_task_record *task)
 
     if (task->member < page->next)
         return 0;
-    if (task->member >= page->end)
-        return 1;
     put_waiting(page, task->member);
-    weir_api_put_task(page->w, task);
-    page->next = task->member + 1;
-    return 0;
+    if (!page->is_full)
+        put_one(page, task);
+    return page->is_full ? 1 : 0;
 }
 
-/* Tasks from member `after` on. */
+/* Tasks from page->next on, as a list. */
 static int put_tasks(struct weir_api_call *call, const struct weir_workload_record *record,
-                     struct weir_json_writer *w, struct weir_err *err)
+                     struct task_page *page, const char *list, const char *next,
+                     struct weir_err *err)
 {
     const struct weir_store *store = weir_api_store(call->api);
-    struct task_page page = {.w = w};
-    uint64_t limit = TASKS_DEFAULT;
+    int r;
+
+    weir_json_key(page->w, list);
+    weir_json_array_begin(page->w);
+    r = store->each_task(store->ctx, record->number, put_task, page, err);
+    put_waiting(page, record->n_tasks);
+    weir_json_array_end(page->w);
+    if (page->is_full)
+        weir_api_put_id(page->w, next, page->next);
+    return r < 0 ? r : 0;
+}
+
+static int read_after(struct weir_api_call *call, const struct weir_workload_record *record,
+                      struct task_page *page, struct weir_err *err)
+{
     uint64_t after = 0;
-    int r = weir_api_query_u64(call, "limit", 1, TASKS_DEFAULT, &limit, err);
+    int r = weir_api_query_u64(call, "after", 0, record->n_tasks, &after, err);
+
+    page->next = (uint32_t)after;
+    return r;
+}
+
+int weir_api_list_tasks(struct weir_api_call *call, struct weir_err *err)
+{
+    struct weir_workload_record record = {0};
+    struct weir_api_json json;
+    struct task_page page = {.w = &json.w};
+    int r = weir_api_get_record(call, &record, err);
 
     if (r == 0)
-        r = weir_api_query_u64(call, "after", 0, record->n_tasks, &after, err);
+        r = read_state(call, &page.state, err);
+    if (r == 0)
+        r = weir_api_query_limit(call, &page.left, err);
+    if (r == 0)
+        r = read_after(call, &record, &page, err);
     if (r < 0)
         return r;
-    page.next = (uint32_t)after;
-    page.end = record->n_tasks - after > limit ? (uint32_t)(after + limit) : record->n_tasks;
-    weir_json_key(w, "tasks");
-    weir_json_array_begin(w);
-    r = store->each_task(store->ctx, record->number, put_task, &page, err);
-    put_waiting(&page, page.end);
-    weir_json_array_end(w);
-    if (page.end < record->n_tasks)
-        weir_api_put_id(w, "tasks_next", page.end);
-    return r < 0 ? r : 0;
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    r = put_tasks(call, &record, &page, "items", "next", err);
+    if (r < 0) {
+        weir_buf_finish(&json.body);
+        return r;
+    }
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 200, &json, err);
 }
 
 int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
@@ -258,20 +306,27 @@ int weir_api_get_workload(struct weir_api_call *call, struct weir_err *err)
     struct weir_workload_record record = {0};
     struct weir_api_task_counts counts;
     struct weir_api_json json;
+    struct task_page page = {.w = &json.w, .state = -1};
+    uint64_t limit = TASKS_DEFAULT;
     uint32_t n_read = 0;
     bool is_own;
     int r = weir_api_get_record(call, &record, err);
 
     if (r == 0 && record.n_tasks > 1)
         r = weir_api_count_tasks(call->api, &record, &counts, &n_read, err);
+    if (r == 0)
+        r = weir_api_query_u64(call, "limit", 1, TASKS_DEFAULT, &limit, err);
+    if (r == 0)
+        r = read_after(call, &record, &page, err);
     if (r < 0)
         return r;
+    page.left = (uint32_t)limit;
     is_own = call->actor.role == WEIR_ROLE_ADMIN ||
              weir_actor_owns(&call->actor, record.owner, record.uid);
     weir_api_json_init(&json);
     weir_json_object_begin(&json.w);
     weir_api_put_workload(&json.w, call->api, &record, record.n_tasks > 1 ? &counts : NULL);
-    r = put_tasks(call, &record, &json.w, err);
+    r = put_tasks(call, &record, &page, "tasks", "tasks_next", err);
     if (r == 0)
         r = weir_api_put_spec(&json.w, record.spec, is_own, call->arena, err);
     if (r < 0) {
@@ -354,6 +409,7 @@ static int read_signal(const struct weir_api_call *call, int *ret_number, struct
 int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
+    struct weir_api_json json;
     uint64_t number = 0;
     int signal_number = 0;
     int r = weir_api_find_workload(call, &number, err);
@@ -362,5 +418,11 @@ int weir_api_signal(struct weir_api_call *call, struct weir_err *err)
         r = read_signal(call, &signal_number, err);
     if (r == 0)
         r = service->signal(service->ctx, &call->actor, number, signal_number, err);
-    return r < 0 ? r : weir_api_accepted(call, number, err);
+    if (r < 0)
+        return r;
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_api_put_id(&json.w, "id", number);
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 202, &json, err);
 }

@@ -108,6 +108,15 @@ static int exec_file(struct child *child, const char *path)
     return errno;
 }
 
+/* Of a folder the kernel says only that it may not be run. */
+static int exec_named(struct child *child, const char *path)
+{
+    int errnum = exec_file(child, path);
+    struct stat st;
+
+    return errnum == EACCES && stat(path, &st) == 0 && S_ISDIR(st.st_mode) ? EISDIR : errnum;
+}
+
 static bool joins(char path[PATH_BYTES], struct weir_str dir, const char *file)
 {
     size_t n_file = strlen(file) + 1;
@@ -159,7 +168,7 @@ static int run_child(void *arg)
         errnum = settle(child);
     if (errnum == 0)
         errnum = strchr(spawn->launch->argv[0], '/') != NULL
-                     ? exec_file(child, spawn->launch->argv[0])
+                     ? exec_named(child, spawn->launch->argv[0])
                      : exec_searched(child);
     child->errnum = errnum;
     return 127;

@@ -424,7 +424,7 @@ static void says_who_cannot_be_reached(void **state)
     free_port = ntohs(address.sin_port);
     use(&(struct weir_http_endpoint){.host = "127.0.0.1", .port = free_port}, TIMEOUT_MS);
     assert_int_equal(ask("GET", "/", WEIR_STR("")), WEIR_E_UNAVAILABLE);
-    snprintf(wanted, sizeof(wanted), "cannot reach weir at 127.0.0.1 port %u: Connection refused",
+    snprintf(wanted, sizeof(wanted), "cannot reach weir at '127.0.0.1:%u': Connection refused",
              free_port);
     assert_string_equal(err.text, wanted);
     close(fd);
