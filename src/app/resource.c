@@ -172,7 +172,8 @@ static int unknown_class(const struct weir_tree *node, const struct weir_world *
     struct weir_buf here = WEIR_BUF_INIT(200);
 
     list_classes(world, &here);
-    weir_error(err, WEIR_E_IMPOSSIBLE, "no GPU here is a '%.*s'", WEIR_STR_ARG(node->text));
+    weir_error(err, WEIR_E_IMPOSSIBLE, "no GPU here is of the model '%.*s'",
+               WEIR_STR_ARG(node->text));
     weir_error_hint(err, here.len > 0 ? "there are: %s" : "there are no GPUs%s",
                     weir_buf_cstr(&here));
     weir_buf_finish(&here);

@@ -4,6 +4,7 @@
 #define WEIR_EDGE_API_FACTS_H
 
 #include "fmt/json.h"
+#include "model/guarantee.h"
 #include "model/world.h"
 #include "port/store.h"
 
@@ -28,6 +29,9 @@ void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record
 /* A task that never started has no record. */
 void weir_api_put_waiting_task(struct weir_json_writer *w, uint32_t member);
 void weir_api_put_queue(struct weir_json_writer *w, const struct weir_api *api, uint32_t queue);
+/* "warning": that the guarantee cannot be met; null where it can. */
+void weir_api_put_shortfall(struct weir_json_writer *w, const struct weir_world *world,
+                            const struct weir_shortfall *shortfall);
 /* The members of its object. */
 void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api *api,
                               uint32_t queue);
