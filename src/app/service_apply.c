@@ -83,6 +83,7 @@ static void report(struct applying *a)
             result->kind = WEIR_STR("Workload");
             result->name = a->submissions[i].name;
             result->applied = WEIR_APPLIED_CREATED;
+            result->shortfall.resource = WEIR_NONE;
             continue;
         }
         result->kind = WEIR_STR("Queue");
@@ -90,6 +91,9 @@ static void report(struct applying *a)
         result->applied = a->queues[i].unchanged ? WEIR_APPLIED_UNCHANGED
                           : a->queues[i].is_new  ? WEIR_APPLIED_CREATED
                                                  : WEIR_APPLIED_CONFIGURED;
+        result->shortfall =
+            weir_guarantee_shortfall(weir_edit_view(a->server->edit),
+                                     weir_edit_find_queue(a->server->edit, a->queues[i].name));
     }
 }
 

@@ -58,6 +58,7 @@ static void print_items(const struct weir_tree *answer, bool only_names)
         struct weir_str kind = lower(weir_client_text(item, "kind"), text, sizeof(text));
         struct weir_str name = weir_client_text(item, "name");
         struct weir_str id = weir_client_text(item, "id");
+        struct weir_str warning = weir_client_text(item, "warning");
 
         printf("%.*s/%.*s", WEIR_STR_ARG(kind), WEIR_STR_ARG(id.len > 0 ? id : name));
         if (!only_names) {
@@ -66,6 +67,8 @@ static void print_items(const struct weir_tree *answer, bool only_names)
                 printf(" (%.*s)", WEIR_STR_ARG(name));
             if (weir_str_eq_c(dry, "true"))
                 printf(" (dry run)");
+            if (warning.len > 0)
+                printf("; %.*s", WEIR_STR_ARG(warning));
         }
         putchar('\n');
     }

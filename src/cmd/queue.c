@@ -77,6 +77,14 @@ static int print_tree(struct weir_client *client, const struct weir_args *args,
     weir_sheet_finish(&forest.table);
     if (result == 0)
         fputs(weir_buf_cstr(&text), stdout);
+    for (size_t i = 0; result == 0 && i < forest.n; i++) {
+        struct weir_str warning = weir_client_text(forest.queues[i], "warning");
+
+        if (warning.len > 0)
+            fprintf(stderr, "weir: queue %.*s: %.*s\n",
+                    WEIR_STR_ARG(weir_client_text(forest.queues[i], "name")),
+                    WEIR_STR_ARG(warning));
+    }
     return result;
 }
 

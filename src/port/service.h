@@ -7,6 +7,7 @@
 
 #include "base/str.h"
 #include "base/tree.h"
+#include "model/guarantee.h"
 #include "model/plan.h"
 #include "model/policy.h"
 #include "port/cluster.h"
@@ -60,6 +61,7 @@ struct weir_apply_result {
     struct weir_str name;
     uint64_t number; /* of a workload */
     enum weir_applied applied;
+    struct weir_shortfall shortfall; /* of a queue's guarantee, as it is then */
 };
 
 struct weir_service {

@@ -118,6 +118,20 @@ def test_a_guarantee_is_given_back(t):
     assert 'a' in text and 'b' in text, text
 
 
+def test_a_guarantee_that_cannot_be_met_is_told(t):
+    server = t.serve()
+    of = 'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: %s}\nspec: {guaranteed: {gpu: %d}}\n'
+    said = 'its guarantee of 20 GPUs cannot be met: there is a total of 8 GPUs, and others are guaranteed 4 GPUs'
+    done = server.cli('apply', '-f', '-', stdin=None, input=(of % ('vision', 4)).encode())
+    assert done.stdout == b'queue/vision created\n', done
+    done = server.cli('apply', '-f', '-', '--dry-run', stdin=None, input=(of % ('x', 20)).encode())
+    assert done.stdout.decode() == f'queue/x created (dry run); {said}\n', done
+    done = server.cli('apply', '-f', '-', stdin=None, input=(of % ('x', 20)).encode())
+    assert done.stdout.decode() == f'queue/x created; {said}\n', done
+    assert f'weir: queue x: {said}\n' in server.cli('queue').stderr.decode()
+    assert said in server.cli('describe', 'queue', 'x').stdout.decode()
+
+
 def test_limits_cordons_and_drains(t):
     server = t.serve('--simulate', '2x2xH100')
     server.cli('apply', '-f', '-', input=b'apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: small}\nspec: {limit: {gpu: 1}}\n', stdin=None)

@@ -240,9 +240,9 @@ int weir_refuse_amount(struct weir_admission *a, uint32_t code, uint32_t resourc
 
     set_reason(a, WEIR_LEVEL_NODES, code, resource, have, need);
     a->refusal.nearest = have;
-    weir_error(a->err, WEIR_E_IMPOSSIBLE,
-               "%sasks for %s%s%.*s, no node that would do otherwise has more than %s", asker(a),
-               asked.text, of(a, resource), WEIR_STR_ARG(name_after_of(a, resource)), most.text);
+    weir_error(a->err, WEIR_E_IMPOSSIBLE, "%sasks for %s%s%.*s, no suitable node has more than %s",
+               asker(a), asked.text, of(a, resource), WEIR_STR_ARG(name_after_of(a, resource)),
+               most.text);
     if (code == WEIR_REASON_RESOURCES && have > 0 && need % have == 0 &&
         weir_ask_n_tasks(a->ask) == 1)
         weir_error_hint(a->err, "ask for at most %s, or for %lld members of %s", most.text,
@@ -415,6 +415,7 @@ int weir_refuse_gang(struct weir_admission *a, const struct weir_set *set, uint3
     else
         say_gang(a, set, most);
     if (most > 0)
-        weir_error_hint(a->err, "ask for at most %u members, or let it start with fewer", most);
+        weir_error_hint(a->err, "ask for at most %u member%s, or let it start with fewer", most,
+                        most == 1 ? "" : "s");
     return refused(a, "spec.members");
 }

@@ -292,15 +292,27 @@ static int fits(struct uncordoning *u, bool may_wait)
     return r;
 }
 
+static bool has_cordon(const struct uncordoning *u, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++)
+        if (is_cordoned(u, i))
+            return true;
+    return false;
+}
+
 /* The cordons of which kind have to be lifted at least: first without waiting for anybody. */
 static int find_kind(struct uncordoning *u)
 {
     static const bool kinds[][2] = {{true, false}, {false, true}, {true, true}};
+    bool has_nodes = has_cordon(u, 0, u->real->n_nodes);
+    bool has_devices = has_cordon(u, u->real->n_nodes, u->real->n_nodes + u->real->n_devices);
 
     for (int round = 0; round < 2; round++)
         for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
             int r;
 
+            if ((kinds[i][0] && !has_nodes) || (kinds[i][1] && !has_devices))
+                continue;
             lift_all(u, kinds[i][0], kinds[i][1]);
             r = fits(u, round > 0);
             if (r != 0)

@@ -300,11 +300,21 @@ void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record
 
 /* ---- queues ---- */
 
+void weir_api_put_shortfall(struct weir_json_writer *w, const struct weir_world *world,
+                            const struct weir_shortfall *shortfall)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_WORDS_END_MAX);
+
+    weir_words_shortfall(world, shortfall, &text);
+    weir_api_put_name(w, "warning", weir_buf_view(&text));
+}
+
 void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api *api,
                               uint32_t queue)
 {
     const struct weir_world *world = api->index.world;
     const struct weir_queue *q = weir_world_queue(world, queue);
+    struct weir_shortfall shortfall = weir_guarantee_shortfall(world, queue);
 
     weir_api_put_str(w, "name", weir_world_string(world, q->name));
     weir_api_put_name(w, "parent",
@@ -326,6 +336,7 @@ void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api 
     put_amounts(w, "held", world, &q->held, 0);
     put_amounts(w, "wanted", world, &q->wanted, 0);
     put_u64(w, "waiting", weir_api_index_waiting(&api->index, queue));
+    weir_api_put_shortfall(w, world, &shortfall);
     weir_api_put_time(w, "created_ms", q->created_wall_ms);
 }
 

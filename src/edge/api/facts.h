@@ -4,6 +4,7 @@
 #define WEIR_EDGE_API_FACTS_H
 
 #include "fmt/json.h"
+#include "model/guarantee.h"
 #include "model/world.h"
 #include "port/store.h"
 
@@ -26,6 +27,9 @@ int weir_api_count_tasks(const struct weir_api *api, const struct weir_workload_
                          struct weir_err *err);
 void weir_api_put_task(struct weir_json_writer *w, const struct weir_task_record *task);
 void weir_api_put_queue(struct weir_json_writer *w, const struct weir_api *api, uint32_t queue);
+/* "warning": that the guarantee cannot be met; null where it can. */
+void weir_api_put_shortfall(struct weir_json_writer *w, const struct weir_world *world,
+                            const struct weir_shortfall *shortfall);
 /* The members of its object. */
 void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api *api,
                               uint32_t queue);

@@ -58,8 +58,11 @@ static int finish_apply(struct weir_api_call *call, uint64_t outcome, struct wei
                                           [WEIR_APPLIED_UNCHANGED] = "unchanged"};
     const struct applied *applied = call->arg;
     struct weir_api_json json;
+    int r = weir_api_index_make(&call->api->index, &call->api->service, err);
 
     (void)outcome;
+    if (r < 0)
+        return r;
     weir_api_json_init(&json);
     weir_json_object_begin(&json.w);
     weir_json_key(&json.w, "dry_run");
@@ -75,6 +78,7 @@ static int finish_apply(struct weir_api_call *call, uint64_t outcome, struct wei
         if (result->number > 0)
             weir_api_put_id(&json.w, "id", result->number);
         weir_api_put_str(&json.w, "action", weir_str(actions[result->applied]));
+        weir_api_put_shortfall(&json.w, call->api->index.world, &result->shortfall);
         weir_json_object_end(&json.w);
     }
     weir_json_array_end(&json.w);

@@ -203,3 +203,20 @@ void weir_words_subject(const struct weir_world *world, uint32_t kind, uint32_t 
         break;
     }
 }
+
+void weir_words_shortfall(const struct weir_world *world, const struct weir_shortfall *shortfall,
+                          struct weir_buf *out)
+{
+    uint32_t resource = shortfall->resource;
+
+    if (resource == WEIR_NONE || resource >= weir_world_table(world, WEIR_TABLE_RESOURCES)->n_rows)
+        return;
+    weir_buf_puts(out, "its guarantee of ");
+    weir_words_amount(world, resource, shortfall->guaranteed, out);
+    weir_buf_puts(out, " cannot be met: there is a total of ");
+    weir_words_amount(world, resource, shortfall->there, out);
+    if (shortfall->others == 0)
+        return;
+    weir_buf_puts(out, ", and others are guaranteed ");
+    weir_words_amount(world, resource, shortfall->others, out);
+}

@@ -3,6 +3,7 @@
 #define WEIR_EDGE_API_WORDS_H
 
 #include "base/buf.h"
+#include "model/guarantee.h"
 #include "model/plan.h"
 
 enum { WEIR_WORDS_REASON_MAX = 128, WEIR_WORDS_END_MAX = 448 };
@@ -30,6 +31,10 @@ void weir_words_time(int64_t wall_ms, int64_t now_wall_ms, struct weir_buf *out)
 /* "queue/research", "node/a", "gpu/GPU-…", "workload/12"; empty for none. */
 void weir_words_subject(const struct weir_world *world, uint32_t kind, uint32_t subject,
                         struct weir_buf *out);
+/* "its guarantee of 20 GPUs cannot be met: there is a total of 8 GPUs, and others are guaranteed 4
+ * GPUs"; nothing where it can. */
+void weir_words_shortfall(const struct weir_world *world, const struct weir_shortfall *shortfall,
+                          struct weir_buf *out);
 /* "wait-for", "raise-limit"… */
 const char *weir_words_unblock_name(uint32_t kind);
 

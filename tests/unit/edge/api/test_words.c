@@ -247,8 +247,7 @@ static void test_unblock(void **state)
         "what it needs comes free with the end of workload/2",
         "what it needs is free by now: it is looked at again with the end of any of workload/2",
         "it could start if the limit of queue/research were 3 GPUs",
-        "it needs these put back into use: queue/research, node/alpha and 1 more, and the end of "
-        "workload/2",
+        "it needs these put back into use: queue/research and 1 more, and the end of workload/2",
         "it could start with this much more: 3 GPUs",
         "it can start from 1970-01-01 00:00 UTC on",
         "it can start when it is released",
@@ -274,7 +273,7 @@ static void test_unblock(void **state)
                                         .unblock_subject = f.research,
                                         .unblock_resource = WEIR_NONE,
                                         .unblock_amount = 3000,
-                                        .unblock_n_cordons = 2,
+                                        .unblock_n_cordons = 1,
                                         .unblock_n_more_cordons = 1,
                                         .unblock_n_ends = 1};
         assert_unblock(&verdict, expected[kind]);
@@ -283,8 +282,11 @@ static void test_unblock(void **state)
                     strcmp(weir_words_unblock_name(kind), "none") != 0);
     }
     verdict.unblock = WEIR_UNBLOCK_UNCORDON;
-    verdict.unblock_n_cordons = 1;
+    verdict.unblock_n_cordons = 2;
+    assert_unblock(&verdict, "it needs these put back into use: queue/research, node/alpha and 1 "
+                             "more, and the end of workload/2");
     verdict.unblock_n_more_cordons = 0;
+    verdict.unblock_n_cordons = 1;
     verdict.unblock_n_ends = 0;
     assert_unblock(&verdict, "it could start if these were put back into use: queue/research");
 }
