@@ -342,7 +342,7 @@ def test_the_models_of_accepted_jobs_have_gone(t):
     said = server.cli('explain', waits).stdout.decode()
     assert 'h100' in said, said
     refused = server.cli('run', '--detach', '--gpu-model', 'H100', '--', 'true', check=1).stderr.decode()
-    assert "no GPU here is a 'H100'" in refused and 'there are: l40s' in refused and 'h100-' not in refused, refused
+    assert "no GPU here is of the model 'H100'" in refused and 'there are: l40s' in refused and 'h100-' not in refused, refused
     server.stop()
     server.args = ['--simulate', '2xH100']
     server.start()

@@ -224,7 +224,7 @@ static void what_cannot_run_says_so(void **state)
     status = rig_run(rig, &job, (const char *const[]){"/no/such/command", NULL});
     assert_failed(rig, &job, &status, "exec", ENOENT, 127);
     status = rig_run(rig, &job, (const char *const[]){"/usr", NULL});
-    assert_failed(rig, &job, &status, "exec", EACCES, 126);
+    assert_failed(rig, &job, &status, "exec", EISDIR, 126);
     snprintf(path, sizeof(path), "%s/file", rig->dir);
     close(open(path, O_CREAT | O_WRONLY, 0644));
     status = rig_run(rig, &job, (const char *const[]){path, NULL});
