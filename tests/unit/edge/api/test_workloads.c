@@ -160,7 +160,7 @@ static void test_tasks_in_pages(void **state)
     assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 1);
     assert_string_equal(api_text(&answer, "items[0].member"), "4");
     api_answer_finish(&answer);
-    get("/v1/workloads/many/tasks?state=faild", 400, &answer);
+    get("/v1/workloads/many/tasks?state=failedd", 400, &answer);
     assert_string_equal(api_text(&answer, "error.hint"), "did you mean 'failed'?");
     api_answer_finish(&answer);
 }
