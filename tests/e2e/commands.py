@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 from client_case import CANCEL, EXPLAIN, ONE, SUBMIT, WEIR, Case, eventually
@@ -327,6 +328,13 @@ class Tokens(Case):
             file.write("# x\nshort read bob\n")
         self.check(self.weir("token", "list"), 2, b"",
                    b"weir: line 2 of the token file: not a token (a token is 16 to 256 letters, digits and - . _ ~ + / =)\n")
+
+    def test_a_user_who_is_not_there_is_warned_of(self):
+        result = self.weir("token", "create", "--data", self.data, "--role", "submit", "--user", "nobody-here")
+        said = b"weir: this machine has no account 'nobody-here': a weir that root runs takes no jobs with this token\n"
+        self.assertEqual((result.returncode, result.stderr), (0, said if os.geteuid() == 0 else b""))
+        self.check(self.weir("token", "create", "--data", self.data, "--role", "read", "--user", "nobody-here"), 0,
+                   mock.ANY)
 
     def test_many_at_once_lose_none(self):
         processes = [self.popen("token", "create", "-r", "read", "-u", f"u{i}") for i in range(20)]

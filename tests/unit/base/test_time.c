@@ -324,6 +324,27 @@ static void refuses_what_is_no_duration(void **state)
     }
 }
 
+static void offers_the_unit_that_is_missing(void **state)
+{
+    static const char *const cases[][2] = {{"1h30", "did you mean 1h30m?"},
+                                           {"2d3", "did you mean 2d3h?"},
+                                           {"5m7", "did you mean 5m7s?"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct weir_err err = WEIR_ERR_INIT;
+        int64_t ms = 0;
+
+        assert_int_equal(weir_duration_parse(weir_str(cases[i][0]), &ms, &err), WEIR_E_INVALID);
+        assert_string_equal(err.hint, cases[i][1]);
+        /* And it is one. */
+        assert_int_equal(weir_duration_parse(weir_str_sub(weir_str(cases[i][1]), 13,
+                                                          strlen(cases[i][1]) - 14),
+                                             &ms, &err),
+                         0);
+    }
+}
+
 /* What is shown for people can be given back, and says the same to the precision shown. */
 static void shown_durations_read_back(void **state)
 {
@@ -372,6 +393,7 @@ int main(void)
         cmocka_unit_test(formats_durations),
         cmocka_unit_test(reads_durations),
         cmocka_unit_test(refuses_what_is_no_duration),
+        cmocka_unit_test(offers_the_unit_that_is_missing),
         cmocka_unit_test(shown_durations_read_back),
         cmocka_unit_test(units_are_wide),
     };

@@ -121,6 +121,26 @@ static const struct admit_case cases[] = {
      "'q' would do"},
 };
 
+/* The field of a Workload that asks for too much, in the cases above. */
+static const char *field_of(const struct admit_case *c)
+{
+    static const char *const fields[WEIR_REASON_CODE_MAX] = {
+        [WEIR_REASON_RESOURCES] = "spec.gpus",       [WEIR_REASON_GPU_CLASS] = "spec.gpuModel",
+        [WEIR_REASON_GPU_MEMORY] = "spec.gpuMemory", [WEIR_REASON_QUEUE_LIMIT] = "spec.gpus",
+        [WEIR_REASON_PARENT_LIMIT] = "spec.gpus",    [WEIR_REASON_GANG] = "spec.members",
+        [WEIR_REASON_TOPOLOGY] = "spec.members",     [WEIR_REASON_MISCONFIGURED] = "spec.queue",
+        [WEIR_REASON_ISOLATION] = "spec.isolation",
+    };
+
+    if (c->code != WEIR_REASON_RESOURCES && fields[c->code] != NULL)
+        return fields[c->code];
+    if (strstr(c->text, "CPU") != NULL)
+        return "spec.cpu";
+    if (strstr(c->text, "of memory") != NULL)
+        return "spec.memory";
+    return c->code == WEIR_REASON_RESOURCES ? "spec.gpus" : "";
+}
+
 static void judges_what_can_ever_run(void **state)
 {
     (void)state;
@@ -138,6 +158,7 @@ static void judges_what_can_ever_run(void **state)
         assert_int_equal(refusal.nearest, cases[i].nearest);
         assert_string_equal(err.text, cases[i].text);
         assert_string_equal(err.hint, cases[i].hint);
+        assert_string_equal(err.field, field_of(&cases[i]));
         bench_finish(&b);
     }
 }

@@ -111,6 +111,14 @@ static int open_file(struct weir_tokens *tokens, struct weir_err *err)
     return weir_tokens_open(tokens, temp_path("tokens"), getuid(), WEIR_STR("ada"), err);
 }
 
+static int n_bad;
+
+static void note_bad(const struct weir_err *err)
+{
+    assert_true(err->text[0] != '\0');
+    n_bad++;
+}
+
 static int check(struct weir_tokens *tokens, const char *token, struct weir_err *err)
 {
     const struct weir_token *found;
@@ -163,13 +171,18 @@ static void test_changes(void **state)
     assert_int_equal(check(&tokens, A, &err), WEIR_E_UNAUTHENTICATED);
     assert_int_equal(check(&tokens, B, &err), 0);
     /* While it is no good, nobody is let in, not even those who were. */
+    tokens.on_bad = note_bad;
+    n_bad = 0;
     write_file(B " read bob\n" A " nobody eve\n", 0600);
     assert_int_equal(check(&tokens, B, &err), WEIR_E_UNAVAILABLE);
+    assert_int_equal(check(&tokens, B, &err), WEIR_E_UNAVAILABLE);
+    assert_int_equal(n_bad, 1);
     assert_int_equal(err.line, 2);
     assert_non_null(strstr(err.text, "'nobody'"));
     write_file(B " read bob\n", 0640);
     assert_int_equal(check(&tokens, B, &err), WEIR_E_UNAVAILABLE);
     assert_non_null(strstr(err.text, "open to others"));
+    assert_int_equal(n_bad, 2);
     unlink(temp_path("tokens"));
     assert_int_equal(check(&tokens, B, &err), WEIR_E_UNAVAILABLE);
     write_file(B " read bob\n", 0600);

@@ -147,6 +147,22 @@ static void test_tasks_in_pages(void **state)
     api_answer_finish(&answer);
     get("/v1/workloads/many?after=11", 400, &answer);
     api_answer_finish(&answer);
+    get("/v1/workloads/many/tasks?state=queued&limit=4", 200, &answer);
+    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 4);
+    assert_string_equal(api_text(&answer, "items[3].member"), "3");
+    assert_string_equal(api_text(&answer, "next"), "5"); /* 4 is passed over: it starts */
+    api_answer_finish(&answer);
+    get("/v1/workloads/many/tasks?state=queued&after=5", 200, &answer);
+    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 5);
+    assert_string_equal(api_text(&answer, "next"), "");
+    api_answer_finish(&answer);
+    get("/v1/workloads/many/tasks?state=starting", 200, &answer);
+    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 1);
+    assert_string_equal(api_text(&answer, "items[0].member"), "4");
+    api_answer_finish(&answer);
+    get("/v1/workloads/many/tasks?state=failedd", 400, &answer);
+    assert_string_equal(api_text(&answer, "error.hint"), "did you mean 'failed'?");
+    api_answer_finish(&answer);
 }
 
 /* Values of the environment are for the owner and for admins. Over TCP as somebody else they are
