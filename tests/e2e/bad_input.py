@@ -76,7 +76,7 @@ DOCUMENTS = [
     ('a: [1, 2\nb: 3\n', [], 0, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: []}\n', ['command'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], gpus: 99}\n', ['spec.gpus: asks for 99 GPUs', 'at most 8 GPUs'], 9, 28),
-    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: defaul}\n', ['spec.queue', "did you mean 'default'?"], 9, 29),
+    ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: dfault}\n', ['spec.queue', "did you mean 'default'?"], 9, 29),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], queue: a, retryOn: [256]}\n', ['256'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Queue\nmetadata: {name: b}\nspec: {maxRunTime: 0s}\n', ['spec.maxRunTime', '0s'], 9, 0),
     ('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: w}\nspec: {command: [x], cwd: tmp}\n', ['spec.cwd'], 9, 0),
