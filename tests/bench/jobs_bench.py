@@ -3,7 +3,8 @@
 
     jobs_bench.py [--jobs 2000] [--rounds 3] [--peers PEERS_DIR]
 
-N jobs of `true`, 8 at a time, one command line call per job. Prints a JSON line per run and a table of medians. Run as root; the peers' scripts
+N jobs of `true`, 8 at a time: one command line call per job, from one loop ("loop") or from four at once ("x4"), or all in one submission ("array").
+Prints a JSON line per run and a table of medians. Run as root; the peers' scripts
 (a folder with bench.sh) start and measure tsp and Slurm; without them only weir and `xargs -P8 true` are measured."""
 import argparse
 import json
@@ -44,12 +45,15 @@ def run_weir(n, mode):
     daemons = [server.pid] + children(server.pid)
     cpu0 = sum(map(cpu_of, daemons))
     began = time.monotonic()
-    if mode == 'loop':
-        subprocess.run(['bash', '-c', f'for ((i = 0; i < {n}; i++)); do "$0" run --detach -- true; done > "$1"', WEIR, os.path.join(folder, 'ids')], check=True, env=env)
+    if mode != 'array':
+        k = 4 if mode == 'x4' else 1
+        loop = f'(for ((i = j; i < {n}; i += {k})); do "$0" run --detach -- true || exit; done) & pids+=($!)'
+        subprocess.run(['bash', '-c', f'for ((j = 0; j < {k}; j++)); do {loop}; done > "$1"; for pid in "${{pids[@]}}"; do wait "$pid" || exit; done',
+                        WEIR, os.path.join(folder, 'ids')], check=True, env=env)
     else:
         subprocess.run([WEIR, 'run', '--detach', '--array', str(n), '--', 'true'], check=True, env=env, stdout=subprocess.DEVNULL)
     submitted = time.monotonic()
-    count = n if mode == 'loop' else 1
+    count = 1 if mode == 'array' else n
     while True:
         left = json.loads(subprocess.run([WEIR, 'ps', '-o', 'json'], check=True, env=env, capture_output=True).stdout)
         if not left:
@@ -91,10 +95,11 @@ def main():
     options = parser.parse_args()
     rows = []
     for _ in range(options.rounds):
-        runs = [lambda: run_xargs(options.jobs), lambda: run_weir(options.jobs, 'loop'), lambda: run_weir(options.jobs, 'array')]
+        runs = [lambda: run_xargs(options.jobs)] + [lambda mode=mode: run_weir(options.jobs, mode) for mode in ('loop', 'x4', 'array')]
         if os.path.exists(os.path.join(options.peers, 'bench.sh')):
             # tsp hangs beyond about a thousand queued jobs: it gets as many as it can carry.
-            runs += [lambda: run_peer(min(options.jobs, 900), 'tsp', options.peers), lambda: run_peer(min(options.jobs, 500), 'slurm', options.peers)]
+            runs += [lambda: run_peer(min(options.jobs, 900), 'tsp', options.peers), lambda: run_peer(min(options.jobs, 500), 'slurm', options.peers),
+                     lambda: run_peer(min(options.jobs, 500), 'slurm-x4', options.peers)]
         for run in runs:
             rows.append(run())
             print(json.dumps(rows[-1]), flush=True)
