@@ -100,10 +100,11 @@ static bool read_bool(const char *value, bool *ret_value)
 /* Nobody needs to hear of suffixes who writes "two". */
 static int check_amount(const char *value, struct weir_err *err)
 {
+    struct weir_str text = weir_str(value);
     int64_t amount;
-    int result = weir_quantity_milli(weir_str(value), &amount, err);
+    int result = weir_quantity_milli(text, &amount, err);
 
-    if (result != WEIR_E_INVALID || value[0] == '-')
+    if (result != WEIR_E_INVALID || (text.len > 0 && text.ptr[0] == '-'))
         return result;
     return weir_error(err, WEIR_E_INVALID, "it must be a number, such as 2 or 0.5");
 }

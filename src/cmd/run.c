@@ -312,13 +312,16 @@ static int add_name(struct weir_tree *tree, struct weir_str name, struct weir_ar
                     struct weir_err *err)
 {
     struct weir_tree *spec = tree->last;
+    struct weir_tree **before = &tree->first;
     struct weir_tree *metadata = child_of(tree, "metadata");
 
     if (metadata == NULL) {
         metadata = weir_tree_add(tree, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
         if (metadata == NULL)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
-        child_of(tree, "kind")->next = metadata;
+        while (*before != NULL && *before != spec)
+            before = &(*before)->next;
+        *before = metadata;
         metadata->next = spec;
         spec->next = NULL;
         tree->last = spec;
