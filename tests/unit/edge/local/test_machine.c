@@ -96,15 +96,15 @@ static void output_goes_on_when_space_returns(void **state)
     struct weir_output_chunk chunk;
     char path[320];
     char go[300];
-    char waiting[64];
-    char script[1024];
+    char waiting[300];
+    char script[2048];
     char text[256];
     uint64_t at = 0;
 
     rig_need(rig != NULL, "root, to mount a small tmpfs");
     snprintf(path, sizeof(path), "%s/filler", rig->dir);
     snprintf(go, sizeof(go), "%s/go", rig->dir);
-    snprintf(waiting, sizeof(waiting), "/tmp/weir-waiting-%d", getpid());
+    snprintf(waiting, sizeof(waiting), "%s.waiting", small_disk);
     fill_disk(path, 100 * 1024);
     snprintf(script, sizeof(script),
              "echo first; %s job write 500000; mkdir -p %s; "
