@@ -482,8 +482,8 @@ static int open_data_dir(struct up *up, struct weir_err *err)
     if (r == 0)
         r = weir_datadir_prepare(path, up->data_dir, sizeof(up->data_dir), err);
     if (r < 0)
-        return weir_error_wrap(err, "--data");
-    return r < 0 ? r : weir_datadir_lock(up->data_dir, &up->lock_fd, err);
+        return up->options->data_dir != NULL ? weir_error_wrap(err, "--data") : r;
+    return weir_datadir_lock(up->data_dir, &up->lock_fd, err);
 }
 
 /* What is wrong with the text of --simulate has a column in it, and is wrong use. */

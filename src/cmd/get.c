@@ -115,6 +115,8 @@ static int get_events(struct weir_client *client, const struct weir_args *args,
 
     if (weir_args_has(args, "all"))
         return weir_error(err, WEIR_E_INVALID, "get: --all is for workloads");
+    if (weir_args_has(args, "state"))
+        return weir_error(err, WEIR_E_INVALID, "get: --state is for workloads and tasks");
     if (weir_args_has(args, "watch") && is_recent)
         return weir_error(err, WEIR_E_INVALID,
                           "get: --watch shows what is to come, --tail and --since what has been: "

@@ -214,7 +214,10 @@ static int make_body(const struct weir_args *args, struct weir_buf *out, struct 
     struct weir_run_shell shell = {environ, cwd, mask};
 
     umask(mask);
-    if (getcwd(cwd, sizeof(cwd)) == NULL)
+    /* Only where it is needed: the folder may be gone. */
+    if (weir_args_has(args, "cwd"))
+        cwd[0] = '\0';
+    else if (getcwd(cwd, sizeof(cwd)) == NULL)
         return weir_error_errno(err, errno, "find out which folder this is");
     return weir_run_body(args, &shell, out, err);
 }
@@ -530,8 +533,7 @@ const struct weir_command weir_command_run = {
         "four cancel it, also if they come before the server has answered. A second SIGINT within "
         "two seconds cancels it in any case. If the server "
         "restarts, the job goes on, and so does its output here. If nobody reads the output any "
-        "more, the job goes on without: the status is 141.\n"
-        "\n",
+        "more, the job goes on without: the status is 141.",
     .status =
         "The status of the command (128+n if signal n ended it; 126 or 127 if it could not be "
         "started), or 130 if it was cancelled; of an array or a gang that of the first member "

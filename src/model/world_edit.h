@@ -114,7 +114,8 @@ int weir_edit_task_start(struct weir_edit *edit, uint32_t task, uint32_t node,
                          const struct weir_grant *grants, uint32_t n_grants, int64_t wall_ms,
                          int64_t mono_ms);
 /* Any other legal step. To QUEUED (a retry) or to a final state the holds are dropped; stop_cause
- * is cleared by both. WEIR_E_INVALID on a step the table in world_edit.c does not allow. */
+ * is cleared by both; from QUEUED to a final one, so is ended_wall_ms. WEIR_E_INVALID on a step the
+ * table in world_edit.c does not allow. */
 int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_state state);
 /* For building a world from records: a QUEUED task that had ended in this final state. */
 int weir_edit_task_end(struct weir_edit *edit, uint32_t task, enum weir_task_state state);

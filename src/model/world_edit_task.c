@@ -236,6 +236,8 @@ int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_s
     row = weir_edit_touch(edit, WEIR_TABLE_TASKS, task);
     if (row == NULL)
         return WEIR_E_NO_MEMORY;
+    if (row->state == WEIR_TASK_QUEUED && weir_task_state_is_final(state))
+        row->ended_wall_ms = 0; /* that was the end of its last attempt, and this is another */
     return set_state(edit, task, row, state);
 }
 

@@ -65,6 +65,7 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
             self.check(self.weir("get", "events", of, "-o", "json"), 0, b"[]\n")
             self.assertEqual(self.server.requests[-1].query["subject"], subject)
         self.check(self.weir("get", "events", "3", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
+        self.check(self.weir("get", "events", "-s", "failed"), 2, b"", b"weir: get: --state is for workloads and tasks\n")
 
     def test_a_drained_node(self):
         node = {"name": "a", "phase": "draining", "cause": None, "gpus": 8, "capacity": {"gpu": 8}, "held": {}}

@@ -296,6 +296,17 @@ def test_cancel_says_what_became_of_it(t):
     assert server.cli('cancel', holder).stdout.decode() == f'workload/{holder} is asked to stop\n'
 
 
+def test_a_cancel_while_it_waits_again_is_its_end(t):
+    """Not the end of the attempt before."""
+    server = t.serve('--simulate', '1xH100')
+    number = server.submit('--retries', '1', '--backoff', '10m', '--', 'false')
+    wait_for('the attempt to fail', lambda: server.job(number)['attempt'] == 1 and server.job(number)['state'] == 'queued')
+    waits_ms = int(time.time() * 1000)
+    server.cli('cancel', number)
+    job = server.wait_ended(number)
+    assert job['state'] == 'cancelled' and job['ended_ms'] >= waits_ms, (job, waits_ms)
+
+
 def test_a_client_survives_the_servers_death(t):
     """The stream goes on where it stopped, nothing twice, nothing missing; the status is the command's."""
     server = t.serve()
