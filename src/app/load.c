@@ -7,10 +7,17 @@
 #include "base/tree.h"
 #include "fmt/json.h"
 
+/* A task that makes room for a workload, which may come after its own. */
+struct promise {
+    uint32_t task;
+    uint64_t for_whom; /* number */
+};
+
 struct loading {
     struct weir_server *server;
     struct weir_err *err;
     bool parents; /* second pass over the queues */
+    struct promises weir_vec(struct promise) promises;
 };
 
 void weir_server_unload(struct weir_server *server)
@@ -202,10 +209,31 @@ static int restore_detail(struct weir_server *server, uint32_t task,
 }
 
 struct task_loading {
+    struct loading *all;
     struct weir_server *server;
     struct weir_err *err;
     uint32_t next_task; /* members come in order: so do the tasks */
 };
+
+/* It held devices, and may do so still. */
+static int load_holding(struct task_loading *loading, uint32_t task, struct weir_task *row,
+                        const struct weir_task_record *record)
+{
+    struct weir_server *server = loading->server;
+    struct promise promise = {task, record->for_whom};
+    int r;
+
+    row->attempt--; /* starting counts it again */
+    r = restore_holds(server, task, record, loading->err);
+    if (r == 0 && record->state != WEIR_TASK_STARTING &&
+        weir_edit_task_state(server->edit, task, (enum weir_task_state)record->state) < 0)
+        r = weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");
+    row->stop_cause = record->stop_cause;
+    row->cause = record->cause;
+    if (r == 0 && promise.for_whom != 0 && weir_vec_push(&loading->all->promises, promise) < 0)
+        r = weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");
+    return r < 0 ? r : restore_attempt(server, task, record, loading->err);
+}
 
 static int load_task(void *arg, const struct weir_task_record *record)
 {
@@ -214,7 +242,6 @@ static int load_task(void *arg, const struct weir_task_record *record)
     const struct weir_world *state = weir_edit_view(server->edit);
     struct weir_task *row;
     uint32_t task;
-    int r = 0;
 
     while (loading->next_task != WEIR_NONE &&
            weir_world_task(state, loading->next_task)->member < record->member)
@@ -233,16 +260,8 @@ static int load_task(void *arg, const struct weir_task_record *record)
     row->n_failures = record->n_failures;
     row->not_before_wall_ms = record->not_before_wall_ms;
     row->cause = record->cause;
-    if (weir_task_state_holds(record->state)) {
-        row->attempt--; /* starting counts it again */
-        r = restore_holds(server, task, record, loading->err);
-        if (r == 0 && record->state != WEIR_TASK_STARTING &&
-            weir_edit_task_state(server->edit, task, (enum weir_task_state)record->state) < 0)
-            r = weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");
-        row->stop_cause = record->stop_cause;
-        row->cause = record->cause;
-        return r < 0 ? r : restore_attempt(server, task, record, loading->err);
-    }
+    if (weir_task_state_holds(record->state))
+        return load_holding(loading, task, row, record);
     if (record->state == WEIR_TASK_QUEUED) {
         row->ended_wall_ms = record->ended_wall_ms;
         return restore_detail(server, task, record, loading->err);
@@ -262,7 +281,7 @@ static int load_workload(void *arg, const struct weir_workload_record *record)
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_tree *spec;
     struct weir_resource_workload ask;
-    struct task_loading tasks = {server, loading->err, WEIR_NONE};
+    struct task_loading tasks = {loading, server, loading->err, WEIR_NONE};
     struct weir_key key = weir_key_of_number(server->store.space, record->number);
     uint32_t index;
     int r = weir_json_read(record->spec, NULL, &arena, &spec, loading->err);
@@ -295,10 +314,26 @@ static int load_workload(void *arg, const struct weir_workload_record *record)
                                    loading->err);
 }
 
+/* Where the workload is there no more, nobody has a claim on the room. */
+static int keep_promises(struct loading *loading)
+{
+    struct weir_edit *edit = loading->server->edit;
+
+    weir_vec_foreach (promise, &loading->promises) {
+        struct weir_key key = weir_key_of_number(loading->server->store.space, promise->for_whom);
+        struct weir_task *row = weir_edit_task(edit, promise->task);
+
+        if (row == NULL)
+            return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for a task");
+        row->for_whom = weir_edit_find(edit, WEIR_TABLE_WORKLOADS, &key);
+    }
+    return 0;
+}
+
 static int load_all(struct weir_server *server, struct weir_err *err)
 {
     struct weir_workload_filter live = {.state = -1};
-    struct loading loading = {server, err, false};
+    struct loading loading = {server, err, false, {0}};
     int r = weir_server_observe_devices(server, err);
 
     if (r == 0)
@@ -309,6 +344,9 @@ static int load_all(struct weir_server *server, struct weir_err *err)
     if (r == 0)
         r = server->store.each_workload(server->store.ctx, &live, true, load_workload, &loading,
                                         err);
+    if (r == 0)
+        r = keep_promises(&loading);
+    weir_vec_finish(&loading.promises);
     if (r == 0)
         r = server->store.last_event(server->store.ctx, &server->last_seq, err);
     return r;

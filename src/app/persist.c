@@ -81,6 +81,15 @@ static int64_t ended_at(const struct weir_task *task, struct weir_now now)
     return task->ended_wall_ms > 0 ? task->ended_wall_ms : now.wall_ms;
 }
 
+/* The number of the workload that it makes room for, or 0. */
+static uint64_t for_whom(const struct weir_world *world, const struct weir_task *task)
+{
+    if (task->state != WEIR_TASK_STOPPING || task->for_whom == WEIR_NONE ||
+        !weir_table_is_live(&world->tables[WEIR_TABLE_WORKLOADS], task->for_whom))
+        return 0;
+    return weir_world_workload(world, task->for_whom)->number;
+}
+
 /* Why its attempt could not be started or had to leave; "" where neither, or nothing is known. */
 static const char *detail_of(struct weir_server *server, uint32_t task)
 {
@@ -114,6 +123,7 @@ static int persist_task(struct weir_server *server, const struct weir_world *bef
         .cause = task->cause,
         .exit_status = task->exit_status,
         .n_failures = task->n_failures,
+        .for_whom = for_whom(after, task),
         .serial = attempt->ref.serial,
         .nonce = attempt->ref.nonce,
         .slot = attempt->ref.slot,
@@ -455,6 +465,7 @@ static int note_why_left(struct weir_server *server, const struct weir_world *be
     const struct weir_task *task = weir_world_task(before, action->task);
     struct weir_server_attempt *attempt;
     struct weir_str node = node_name(before, task->node);
+    uint64_t other = for_whom(before, task);
     char text[WEIR_CLUSTER_DETAIL_MAX];
 
     if (action->kind != WEIR_ACTION_SETTLE || action->state != WEIR_TASK_QUEUED ||
@@ -462,11 +473,9 @@ static int note_why_left(struct weir_server *server, const struct weir_world *be
         return 0;
     if (action->cause == WEIR_CAUSE_DRAINED)
         snprintf(text, sizeof(text), "drained off node %.*s", WEIR_STR_ARG(node));
-    else if (task->for_whom != WEIR_NONE &&
-             weir_table_is_live(&before->tables[WEIR_TABLE_WORKLOADS], task->for_whom))
+    else if (other != 0)
         snprintf(text, sizeof(text), "%s for job %llu",
-                 weir_cause_name((enum weir_cause)action->cause),
-                 (unsigned long long)weir_world_workload(before, task->for_whom)->number);
+                 weir_cause_name((enum weir_cause)action->cause), (unsigned long long)other);
     else
         snprintf(text, sizeof(text), "%s", weir_cause_name((enum weir_cause)action->cause));
     attempt = weir_server_attempt_of(server, action->task);

@@ -66,7 +66,8 @@ struct weir_task_record {
     uint32_t cause;      /* enum weir_cause of the last change */
     int32_t exit_status;
     uint32_t n_failures;
-    uint64_t serial; /* of the attempt: identifies it to its shim */
+    uint64_t for_whom; /* stopping: the number of the workload that needs the room; else 0 */
+    uint64_t serial;   /* of the attempt: identifies it to its shim */
     uint64_t nonce;
     uint32_t slot;
     struct weir_str node;

@@ -87,6 +87,22 @@ def test_who_is_preempted_is_told(t):
     assert said.count(f'weir: job {number} was preempted for job {high} and starts over\n') == 1, said
 
 
+def test_who_is_preempted_is_known_after_a_kill_while_it_stops(t):
+    """For whom room is being made is in the store: the next server says so, and asks nobody else to leave."""
+    server = t.serve('--simulate', '2xH100')
+    lows = [server.submit('--', 'sh', '-c', 'trap "sleep 2; exit" TERM; while :; do sleep 0.1; done') for _ in range(2)]
+    for low in lows:
+        server.wait_state(low, 'running')
+    high = server.submit('--priority', '5', '--', 'sleep', '60')
+    wait_for('one of the low ones to stop', lambda: any(server.job(low)['state'] == 'stopping' for low in lows))
+    server.kill()
+    server.start()
+    server.wait_state(high, 'running', seconds=30)
+    states = {low: server.job(low) for low in lows}
+    assert sorted(job['state'] for job in states.values()) == ['queued', 'running'], states
+    assert [job['stopped'] for job in states.values() if job['state'] == 'queued'] == [f'preempted for job {high}'], states
+
+
 def test_a_job_within_a_job_is_its_own(t):
     """What the outer job was told of itself is not said to the one it submits."""
     server = t.serve()

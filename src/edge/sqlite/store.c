@@ -36,7 +36,7 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
         "UPDATE workloads SET " CHANGING ", ended_ms = ?22 WHERE number = ?1",
     [WEIR_SQLITE_PUT_TASK] = "INSERT OR REPLACE INTO tasks(" WEIR_SQLITE_TASK_COLUMNS
                              ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, "
-                             "?13, ?14, ?15, ?16, ?17, ?18, ?19)",
+                             "?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)",
     [WEIR_SQLITE_PUT_CORDON] =
         "INSERT OR REPLACE INTO cordons(kind, name, phase, cause) VALUES(?1, ?2, ?3, ?4)",
     [WEIR_SQLITE_DELETE_CORDON] = "DELETE FROM cordons WHERE kind = ?1 AND name = ?2",

@@ -51,7 +51,7 @@ enum weir_sqlite_statement_id {
 #define WEIR_SQLITE_TASK_COLUMNS                                                                   \
     "number, member, state, attempt, stop_cause, end, cause, exit_status, n_failures, serial, "    \
     "nonce, slot, node, grants, "                                                                  \
-    "started_ms, started_mono_ms, ended_ms, not_before_ms, detail"
+    "started_ms, started_mono_ms, ended_ms, not_before_ms, detail, for_whom"
 #define WEIR_SQLITE_EVENT_COLUMNS                                                                  \
     "wall_ms, mono_ms, boot, actor, kind, cause, subject, before, after"
 

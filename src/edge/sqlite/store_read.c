@@ -170,6 +170,7 @@ int weir_sqlite_each_task(void *ctx, uint64_t number,
             .ended_wall_ms = sqlite3_column_int64(s, 16),
             .not_before_wall_ms = sqlite3_column_int64(s, 17),
             .detail = weir_sqlite_column_str(s, 18),
+            .for_whom = (uint64_t)sqlite3_column_int64(s, 19),
         };
 
         verdict = each(arg, &task);

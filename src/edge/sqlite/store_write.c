@@ -144,6 +144,7 @@ int weir_sqlite_put_task(void *ctx, const struct weir_task_record *t, struct wei
     sqlite3_bind_int64(s, 17, t->ended_wall_ms);
     sqlite3_bind_int64(s, 18, t->not_before_wall_ms);
     weir_sqlite_bind_str(s, 19, t->detail);
+    sqlite3_bind_int64(s, 20, (int64_t)t->for_whom);
     return weir_sqlite_run(ctx, s, err, "store a task");
 }
 

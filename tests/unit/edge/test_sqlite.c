@@ -92,6 +92,7 @@ static int check_task(void *arg, const struct weir_task_record *t)
     assert_int_equal(t->exit_status, like->exit_status);
     assert_int_equal(t->n_failures, like->n_failures);
     assert_true(t->serial == like->serial && t->nonce == like->nonce);
+    assert_true(t->for_whom == like->for_whom);
     assert_int_equal(t->slot, like->slot);
     assert_true(weir_str_eq(t->node, like->node));
     assert_true(weir_str_eq(t->grants, like->grants));
@@ -108,12 +109,48 @@ static void tasks_are_read_back_in_order(void **state)
 {
     struct fixture f;
     struct weir_task_record tasks[] = {
-        {1, 0, 1, 2, 3, 4, 5, 6, 7, 8, UINT64_MAX, 9, WEIR_STR("alpha"), WEIR_STR("GPU-0:1:2:3"),
-         WEIR_STR("no 'x': Ü"), 10, 11, 12, 13},
-        {1, 1, 2, 1, 0, 0, 1, 0, 0, UINT64_MAX - 1, 1, 3, WEIR_STR(""), WEIR_STR(""), WEIR_STR(""),
-         1, 2, 0, 0},
-        {1, 10, 2, 1, 0, 0, 1, 0, 0, 5, 6, 4, WEIR_STR("ü"), WEIR_STR(""), WEIR_STR(""), 1, 2, 0,
+        {1,
+         0,
+         1,
+         2,
+         3,
+         4,
+         5,
+         6,
+         7,
+         UINT64_MAX,
+         8,
+         UINT64_MAX,
+         9,
+         WEIR_STR("alpha"),
+         WEIR_STR("GPU-0:1:2:3"),
+         WEIR_STR("no 'x': Ü"),
+         10,
+         11,
+         12,
+         13},
+        {1,
+         1,
+         2,
+         1,
+         0,
+         0,
+         1,
+         0,
+         0,
+         0,
+         UINT64_MAX - 1,
+         1,
+         3,
+         WEIR_STR(""),
+         WEIR_STR(""),
+         WEIR_STR(""),
+         1,
+         2,
+         0,
          0},
+        {1, 10, 2, 1, 0, 0, 1, 0, 0, 77, 5, 6, 4, WEIR_STR("ü"), WEIR_STR(""), WEIR_STR(""),
+         1, 2,  0, 0},
     };
     const struct weir_task_record *next = tasks;
 
