@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-enum { HOLDERS_SHOWN = 3, ENDS_SHOWN = 8 };
+enum { HOLDERS_SHOWN = 3, ENDS_SHOWN = 8, BEFORE_SHOWN = 3 };
 
 /* ---- reasons ---- */
 
@@ -375,6 +375,28 @@ static void put_ends(const struct weir_words *words, const struct weir_verdict *
     put_more(n_more, out);
 }
 
+/* What comes free may go to those whose turn is before. */
+static void put_before(const struct weir_words *words, const struct weir_verdict *verdict,
+                       struct weir_buf *out)
+{
+    const struct weir_plan *plan = words->plan;
+    uint32_t n = 0;
+    uint32_t n_shown;
+
+    while (n < plan->n_verdicts && plan->verdicts[n].position < verdict->position)
+        n++;
+    n_shown = n < BEFORE_SHOWN ? n : BEFORE_SHOWN;
+    for (uint32_t i = 0; i < n_shown; i++) {
+        const struct weir_workload *row =
+            weir_world_workload(words->world, plan->verdicts[i].workload);
+
+        weir_buf_puts(out, i > 0 ? "" : n == 1 ? "; before it comes " : "; before it come ");
+        put_joint(i, n_shown, n - n_shown, out);
+        weir_buf_printf(out, "workload/%llu", (unsigned long long)row->number);
+    }
+    put_more(n - n_shown, out);
+}
+
 void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,
                         struct weir_buf *out)
 {
@@ -385,12 +407,14 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
     case WEIR_UNBLOCK_WAIT_FOR:
         weir_buf_puts(out, "what it needs comes free with the end of ");
         put_ends(words, verdict, out);
+        put_before(words, verdict, out);
         break;
     case WEIR_UNBLOCK_WAIT_FOR_ANY:
         weir_buf_puts(out,
                       "what it needs is free by now: it is looked at again with the end of any "
                       "of ");
         put_ends(words, verdict, out);
+        put_before(words, verdict, out);
         break;
     case WEIR_UNBLOCK_RAISE_LIMIT:
         weir_buf_puts(out, "it could start if the limit of ");
@@ -407,6 +431,7 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         if (verdict->unblock_n_ends > 0) {
             weir_buf_puts(out, ", and the end of ");
             put_ends(words, verdict, out);
+            put_before(words, verdict, out);
         }
         break;
     case WEIR_UNBLOCK_ADD_CAPACITY:

@@ -329,6 +329,37 @@ static void test_unblock_by_ends(void **state)
                              "any of workload/2 and workload/3");
 }
 
+/* What comes free is not for the second in line alone. */
+static void test_unblock_after_others(void **state)
+{
+    struct weir_verdict verdicts[6] = {0};
+    struct weir_awaited end;
+
+    (void)state;
+    for (int i = 0; i < 7; i++)
+        api_add(&f, "w", "research", 1, false);
+    api_tick(&f);
+    end = (struct weir_awaited){api_row(&f, 7), 0, INT64_MAX};
+    f.plan.ends = &end;
+    f.plan.n_ends = 1;
+    for (uint32_t i = 0; i < 6; i++)
+        verdicts[i] = (struct weir_verdict){.workload = api_row(&f, i + 1),
+                                            .position = i + 1,
+                                            .unblock = WEIR_UNBLOCK_WAIT_FOR,
+                                            .unblock_n_ends = 1};
+    f.plan.verdicts = verdicts;
+    f.plan.n_verdicts = 6;
+    assert_unblock(&verdicts[0], "what it needs comes free with the end of workload/7");
+    assert_unblock(&verdicts[1], "what it needs comes free with the end of workload/7; before it "
+                                 "comes workload/1");
+    assert_unblock(&verdicts[3], "what it needs comes free with the end of workload/7; before it "
+                                 "come workload/1, workload/2 and workload/3");
+    verdicts[5].unblock = WEIR_UNBLOCK_WAIT_FOR_ANY;
+    assert_unblock(&verdicts[5], "what it needs is free by now: it is looked at again with the end "
+                                 "of any of workload/7; before it come workload/1, workload/2, "
+                                 "workload/3 and 2 more");
+}
+
 static void test_times(void **state)
 {
     (void)state;
@@ -344,9 +375,12 @@ static void test_times(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_all_reasons),   TEST(test_reasons),         TEST(test_ends),
-        TEST(test_ends_with_why), TEST(test_amounts),         TEST(test_subjects),
-        TEST(test_unblock),       TEST(test_unblock_by_ends), TEST(test_times),
+        TEST(test_all_reasons), TEST(test_reasons),
+        TEST(test_ends),        TEST(test_ends_with_why),
+        TEST(test_amounts),     TEST(test_subjects),
+        TEST(test_unblock),     TEST(test_unblock_by_ends),
+        TEST(test_times),       TEST(test_unblock_after_others),
+        TEST(test_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
