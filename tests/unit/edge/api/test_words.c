@@ -380,7 +380,6 @@ int main(void)
         TEST(test_amounts),     TEST(test_subjects),
         TEST(test_unblock),     TEST(test_unblock_by_ends),
         TEST(test_times),       TEST(test_unblock_after_others),
-        TEST(test_times),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
