@@ -266,6 +266,11 @@ static int take_in_node(struct weir_server *server, struct weir_str name, uint32
     return put_back_node(server, *ret_node, name, err);
 }
 
+static enum weir_device_health health_of(const struct weir_gpu_device *seen)
+{
+    return seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
+}
+
 /* Everything the driver tells of a device. */
 static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
                        struct weir_device *device, struct weir_err *err)
@@ -278,7 +283,7 @@ static int fill_device(struct weir_server *server, const struct weir_gpu_device 
     if (r < 0)
         return r;
     device->index = seen->index;
-    device->health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY;
+    device->health = health_of(seen);
     device->cordoned = cordon.phase != WEIR_NODE_READY;
     device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
     return 0;
@@ -338,7 +343,7 @@ static int put_back_device(struct weir_server *server, uint32_t index,
 }
 
 static int set_health(struct weir_server *server, uint32_t index, enum weir_device_health health,
-                      struct weir_err *err)
+                      struct weir_str cause, struct weir_err *err)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_device *row;
@@ -351,7 +356,10 @@ static int set_health(struct weir_server *server, uint32_t index, enum weir_devi
     row->health = health;
     server->dirty = true;
     if (health == WEIR_DEVICE_LOST)
-        weir_log_warn("gpu.lost", "%.*s does not answer",
+        weir_log_warn("gpu.lost", "%.*s does not answer: %.*s",
+                      WEIR_STR_ARG(weir_world_string(world, row->uuid)), WEIR_STR_ARG(cause));
+    if (health == WEIR_DEVICE_HEALTHY)
+        weir_log_info("gpu.back", "%.*s answers again",
                       WEIR_STR_ARG(weir_world_string(world, row->uuid)));
     return 0;
 }
@@ -366,7 +374,8 @@ static int mark_missing(struct weir_server *server, const struct weir_bitset *se
     for (uint32_t i = weir_table_next(devices, 0); r == 0 && i != WEIR_NONE;
          i = weir_table_next(devices, i + 1))
         if (!weir_bitset_has(seen, i))
-            r = set_health(server, i, WEIR_DEVICE_LOST, err);
+            r = set_health(server, i, WEIR_DEVICE_LOST, WEIR_STR("the driver does not list it"),
+                           err);
     return r;
 }
 
@@ -388,8 +397,7 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
         else if (weir_world_device(weir_edit_view(server->edit), index)->memory_bytes == 0)
             r = put_back_device(server, index, &devices[i], err);
         else
-            r = set_health(server, index,
-                           devices[i].is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY, err);
+            r = set_health(server, index, health_of(&devices[i]), devices[i].cause, err);
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
@@ -411,6 +419,21 @@ static int observe_devices(struct weir_server *server, bool *ret_is_half_made, s
     /* Too many names, or too long ones, are refused before anything is changed. */
     *ret_is_half_made = r < 0 && r != WEIR_E_TOO_LARGE;
     return r;
+}
+
+static void on_gpu_event(void *arg, const struct weir_gpu_event *event)
+{
+    (void)arg;
+    weir_log_warn("gpu.event", "%s: type 0x%llx, data %llu, GPU instance %d, compute instance %d",
+                  event->uuid, (unsigned long long)event->type, (unsigned long long)event->data,
+                  event->gpu_instance, event->compute_instance);
+}
+
+bool weir_server_collect_gpus(struct weir_server *server)
+{
+    const struct weir_gpu_sink sink = {.event = on_gpu_event};
+
+    return server->gpu.collect != NULL && server->gpu.collect(server->gpu.ctx, &sink);
 }
 
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)

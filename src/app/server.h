@@ -121,7 +121,9 @@ int weir_server_event(struct weir_server *server, struct weir_str actor, const c
 /* ---- observe.c ---- */
 /* Marks ended and running attempts that gave notice (all: looks at every one). */
 int weir_server_observe_attempts(struct weir_server *server, bool all, struct weir_err *err);
-/* Reads the devices; adds, updates, marks lost. */
+/* Takes over what the GPUs' driver told, and logs its events. True: the devices changed. */
+bool weir_server_collect_gpus(struct weir_server *server);
+/* Takes in the devices as they were last read; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
 /* Both, for the devices where asked; logs what fails, and fails the transaction where that left
  * half of it in the edit. */

@@ -48,26 +48,39 @@ static void install_fails_whole(void **state)
     weir_sim_fleet_close(fleet);
 }
 
-/* Opens, lists twice and asks for processes. Returns the first failure. */
+/* Opens, reads all there is twice and waits for an event. Returns the first failure. */
 static int use_adapter(struct weir_arena *arena, struct weir_err *err)
 {
     struct weir_nvml *nvml = NULL;
-    struct weir_nvml_device *devices = NULL;
-    struct weir_nvml_process *processes = NULL;
+    struct weir_nvml_meter *meter = NULL;
+    struct weir_nvml_events *events = NULL;
+    struct weir_nvml_health health;
+    struct weir_gpu_device device = {.index = 0};
+    struct weir_gpu_sample sample = {.n_processes = 0};
     uint32_t n_devices = 0;
-    uint32_t n = 0;
+    uint32_t generation = 0;
     int rc = weir_nvml_open(temp_path(WEIR_SIM_LIBRARY_PATH), &nvml, err);
 
     if (rc == 0)
-        rc = weir_nvml_list(nvml, arena, &devices, &n_devices, err);
+        rc = weir_nvml_count(nvml, NULL, NULL, &n_devices, &generation, err);
+    if (rc == 0) {
+        meter = weir_nvml_meter_create(nvml);
+        rc = meter != NULL ? 0 : weir_error(err, WEIR_E_NO_MEMORY, "no memory for a meter");
+    }
+    for (int i = 0; rc == 0 && i < 2; i++) {
+        rc = weir_nvml_read_facts(nvml, 1, arena, &device, err);
+        if (rc == 0)
+            rc = weir_nvml_read_sample(nvml, 1, meter, arena, &sample, &health, err);
+        usleep(i == 0 ? 110000 : 0); /* else there is nothing to meter */
+    }
     if (rc == 0)
-        rc = weir_nvml_list(nvml, arena, &devices, &n_devices, err);
-    if (rc == 0)
-        rc = weir_nvml_processes(nvml, devices[1].uuid, arena, &processes, &n, err);
+        rc = weir_nvml_events_open(nvml, n_devices, &events, err);
     if (rc == 0) {
         assert_int_equal(n_devices, 16);
-        assert_int_equal(n, WEIR_SIM_PROCESSES_MAX);
+        assert_int_equal(sample.n_processes, WEIR_SIM_PROCESSES_MAX);
     }
+    weir_nvml_events_close(events, false);
+    weir_nvml_meter_destroy(meter);
     weir_nvml_close(nvml);
     return rc;
 }

@@ -221,7 +221,7 @@ static inline int setup(void **state)
                                             .new_ref = new_ref,
                                             .forget = forget,
                                             .adopt = adopt};
-    server->gpu = (struct weir_gpu_port){NULL, list_gpus, occupy, vacate};
+    server->gpu = (struct weir_gpu_port){.list = list_gpus, .occupy = occupy, .vacate = vacate};
     server->clock = (struct weir_clock){plane, tell_time};
     server->policy = weir_policy_default();
     server->output_max_bytes = 1 << 20;
