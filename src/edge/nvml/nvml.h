@@ -46,7 +46,7 @@ struct weir_nvml_meter;
 /* NULL: no memory. */
 struct weir_nvml_meter *weir_nvml_meter_create(const struct weir_nvml *nvml);
 struct weir_nvml_meter *weir_nvml_meter_destroy(struct weir_nvml_meter *meter);
-/* Of another driver, or another device: what it holds of the library is not to be freed. */
+/* The driver was reloaded, or the index means another device: the next sample is the first. */
 void weir_nvml_meter_forget(struct weir_nvml_meter *meter);
 
 struct weir_nvml_health {

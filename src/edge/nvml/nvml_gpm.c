@@ -70,16 +70,17 @@ struct weir_nvml_meter *weir_nvml_meter_destroy(struct weir_nvml_meter *meter)
 {
     if (meter == NULL)
         return NULL;
-    for (size_t i = 0; i < N_SLOTS; i++) {
-        free_sample(meter, meter->slots[i].before);
-        free_sample(meter, meter->slots[i].spare);
-    }
+    weir_nvml_meter_forget(meter);
     weir_mem_free(meter->metrics);
     return weir_mem_free(meter);
 }
 
 void weir_nvml_meter_forget(struct weir_nvml_meter *meter)
 {
+    for (size_t i = 0; i < N_SLOTS; i++) {
+        free_sample(meter, meter->slots[i].before);
+        free_sample(meter, meter->slots[i].spare);
+    }
     memset(meter->slots, 0, sizeof(meter->slots));
     meter->is_asked = false;
     meter->is_supported = false;
