@@ -56,7 +56,7 @@ struct weir_nvml_symbols {
     int (*utilization)(struct weir_nvml_handle *device, struct weir_nvml_utilization *out);
     int (*power)(struct weir_nvml_handle *device, unsigned *out);
     int (*energy)(struct weir_nvml_handle *device, unsigned long long *out);
-    int (*temperature_v1)(struct weir_nvml_handle *device, struct weir_nvml_temperature_v1 *inout);
+    int (*temperature_v1)(struct weir_nvml_handle *device, struct weir_nvml_temperature_v1 *in_out);
     int (*temperature)(struct weir_nvml_handle *device, unsigned sensor, unsigned *out);
     int (*clock)(struct weir_nvml_handle *device, unsigned clock, unsigned *out);
     int (*clock_reasons)(struct weir_nvml_handle *device, unsigned long long *out);
@@ -68,7 +68,7 @@ struct weir_nvml_symbols {
                      unsigned long long *out);
     int (*ecc_location)(struct weir_nvml_handle *device, unsigned kind, unsigned since,
                         unsigned where, unsigned long long *out);
-    int (*sram_status)(struct weir_nvml_handle *device, struct weir_nvml_sram_status_v1 *inout);
+    int (*sram_status)(struct weir_nvml_handle *device, struct weir_nvml_sram_status_v1 *in_out);
     int (*remapped_rows)(struct weir_nvml_handle *device, unsigned *correctable,
                          unsigned *uncorrectable, unsigned *is_pending, unsigned *has_failed);
     int (*remap_histogram)(struct weir_nvml_handle *device, struct weir_nvml_remap_histogram *out);
@@ -76,16 +76,16 @@ struct weir_nvml_symbols {
     int (*pcie_replays)(struct weir_nvml_handle *device, unsigned *out);
     int (*pcie_generation)(struct weir_nvml_handle *device, unsigned *out);
     int (*pcie_width)(struct weir_nvml_handle *device, unsigned *out);
-    int (*fields)(struct weir_nvml_handle *device, int n, struct weir_nvml_field_value *inout);
+    int (*fields)(struct weir_nvml_handle *device, int n, struct weir_nvml_field_value *in_out);
     int (*process_samples)(struct weir_nvml_handle *device, struct weir_nvml_process_sample *out,
                            unsigned *n, unsigned long long since_us);
-    int (*gpm_supported)(struct weir_nvml_handle *device, struct weir_nvml_gpm_support *inout);
+    int (*gpm_supported)(struct weir_nvml_handle *device, struct weir_nvml_gpm_support *in_out);
     int (*gpm_alloc)(struct weir_nvml_gpm_sample **out);
     int (*gpm_free)(struct weir_nvml_gpm_sample *sample);
     int (*gpm_get)(struct weir_nvml_handle *device, struct weir_nvml_gpm_sample *sample);
     int (*gpm_get_instance)(struct weir_nvml_handle *device, unsigned gpu_instance,
                             struct weir_nvml_gpm_sample *sample);
-    int (*gpm_metrics)(struct weir_nvml_gpm_metrics *inout);
+    int (*gpm_metrics)(struct weir_nvml_gpm_metrics *in_out);
 
     /* MIG */
     int (*mig_mode)(struct weir_nvml_handle *device, unsigned *current, unsigned *pending);
@@ -95,7 +95,7 @@ struct weir_nvml_symbols {
                       struct weir_nvml_handle **out);
     int (*gi_of_device)(struct weir_nvml_handle *mig_device, unsigned *out);
     int (*ci_of_device)(struct weir_nvml_handle *mig_device, unsigned *out);
-    int (*gi_profile_v)(struct weir_nvml_handle *device, unsigned profile, void *inout);
+    int (*gi_profile_v)(struct weir_nvml_handle *device, unsigned profile, void *in_out);
     int (*gi_profile)(struct weir_nvml_handle *device, unsigned profile,
                       struct weir_nvml_gi_profile_info_v1 *out);
     int (*gi_placements)(struct weir_nvml_handle *device, unsigned profile_id,

@@ -441,27 +441,33 @@ int weir_prober_mig(struct weir_prober *prober, const struct weir_gpu_mig_reques
 
 /* ---- opening and closing ---- */
 
-static int make_core(const char *path, const struct weir_prober_options *options,
-                     struct core **ret_core, struct weir_err *err)
+static int make_queues(struct core *core, struct weir_err *err)
+{
+    int r = weir_queue_init(&core->inbox, INBOX_MAX, err);
+
+    if (r < 0)
+        return r;
+    r = weir_queue_init(&core->outbox, OUTBOX_MAX, err);
+    if (r < 0)
+        weir_queue_finish(&core->inbox);
+    return r;
+}
+
+static struct core *make_core(const char *path, const struct weir_prober_options *options,
+                              struct weir_err *err)
 {
     struct core *core = weir_mem_alloc_array(1, sizeof(*core));
     char *own_path = path != NULL ? weir_mem_strdup(path) : NULL;
     pthread_condattr_t attributes;
-    int r = 0;
+    bool is_made = false;
 
     if (core == NULL || (path != NULL && own_path == NULL))
-        r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to read GPUs");
-    if (r == 0)
-        r = weir_queue_init(&core->inbox, INBOX_MAX, err);
-    if (r == 0) {
-        r = weir_queue_init(&core->outbox, OUTBOX_MAX, err);
-        if (r < 0)
-            weir_queue_finish(&core->inbox);
-    }
-    if (r < 0) {
+        weir_error(err, WEIR_E_NO_MEMORY, "no memory to read GPUs");
+    else
+        is_made = make_queues(core, err) == 0;
+    if (!is_made) {
         weir_mem_free(own_path);
-        weir_mem_free(core);
-        return r;
+        return weir_mem_free(core);
     }
     pthread_mutex_init(&core->lock, NULL);
     pthread_condattr_init(&attributes);
@@ -472,8 +478,7 @@ static int make_core(const char *path, const struct weir_prober_options *options
     core->options = *options;
     core->path = own_path;
     core->next_sample_ms = weir_clock_mono_ms() + options->sample_ms;
-    *ret_core = core;
-    return 0;
+    return core;
 }
 
 static bool has_all(const struct weir_prober *prober)
@@ -528,10 +533,10 @@ int weir_prober_open(const char *path, const struct weir_prober_options *options
 
     if (prober == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory to read GPUs");
-    r = make_core(path, options, &prober->core, err);
-    if (r < 0) {
+    prober->core = make_core(path, options, err);
+    if (prober->core == NULL) {
         weir_mem_free(prober);
-        return r;
+        return weir_error_code(err);
     }
     r = start_worker(prober->core, err);
     if (r == 0)

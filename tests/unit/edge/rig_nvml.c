@@ -372,11 +372,11 @@ EXPORT int nvmlDeviceGetProcessUtilization(struct weir_nvml_handle *handle,
 /* ---- GPM ---- */
 
 EXPORT int nvmlGpmQueryDeviceSupport(struct weir_nvml_handle *handle,
-                                     struct weir_nvml_gpm_support *inout)
+                                     struct weir_nvml_gpm_support *in_out)
 {
     int result = ask(handle);
 
-    inout->is_supported = inout->version == 1 && nvml_rig.devices[handle->index].has_gpm;
+    in_out->is_supported = in_out->version == 1 && nvml_rig.devices[handle->index].has_gpm;
     return unlock(result);
 }
 
@@ -413,14 +413,14 @@ EXPORT int nvmlGpmMigSampleGet(struct weir_nvml_handle *handle, unsigned gpu_ins
 }
 
 /* 12.5 for what is known; the sample must be newer than the one before. */
-EXPORT int nvmlGpmMetricsGet(struct weir_nvml_gpm_metrics *inout)
+EXPORT int nvmlGpmMetricsGet(struct weir_nvml_gpm_metrics *in_out)
 {
-    if (inout->version != 1 || inout->sample2->at <= inout->sample1->at)
+    if (in_out->version != 1 || in_out->sample2->at <= in_out->sample1->at)
         return WEIR_NVML_INVALID_ARGUMENT;
-    for (unsigned i = 0; i < inout->n_metrics; i++) {
-        inout->metrics[i].value = inout->metrics[i].id == WEIR_NVML_GPM_FP64 ? (double)NAN : 12.5;
-        inout->metrics[i].result =
-            inout->metrics[i].id == WEIR_NVML_GPM_FP16 ? WEIR_NVML_NOT_SUPPORTED : 0;
+    for (unsigned i = 0; i < in_out->n_metrics; i++) {
+        in_out->metrics[i].value = in_out->metrics[i].id == WEIR_NVML_GPM_FP64 ? (double)NAN : 12.5;
+        in_out->metrics[i].result =
+            in_out->metrics[i].id == WEIR_NVML_GPM_FP16 ? WEIR_NVML_NOT_SUPPORTED : 0;
     }
     return 0;
 }
@@ -479,14 +479,14 @@ EXPORT int nvmlDeviceGetComputeInstanceId(struct weir_nvml_handle *handle, unsig
 
 /* The third version is refused on the first device, both on the second. */
 EXPORT int nvmlDeviceGetGpuInstanceProfileInfoV(struct weir_nvml_handle *handle, unsigned profile,
-                                                void *inout)
+                                                void *in_out)
 {
-    struct weir_nvml_gi_profile_info_v3 *v3 = inout;
-    struct weir_nvml_gi_profile_info_v2 *v2 = inout;
+    struct weir_nvml_gi_profile_info_v3 *v3 = in_out;
+    struct weir_nvml_gi_profile_info_v2 *v2 = in_out;
     int result = ask(handle);
     uint32_t version;
 
-    memcpy(&version, inout, sizeof(version));
+    memcpy(&version, in_out, sizeof(version));
     if (result == 0 && profile != WEIR_NVML_GI_PROFILE_1_SLICE)
         result = WEIR_NVML_NOT_SUPPORTED;
     if (result == 0 && ((version >> 24 == 3 && handle->index == 0) || handle->index == 1))
