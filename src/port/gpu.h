@@ -24,6 +24,7 @@ enum weir_gpu_state {
 };
 
 enum { WEIR_GPU_NO_INSTANCE = -1, WEIR_GPU_ANY_PLACE = -1 };
+#define WEIR_GPU_UNKNOWN_PROFILE UINT32_MAX
 
 /* ---- numbers ---- */
 
@@ -181,8 +182,8 @@ struct weir_gpu_compute_instance {
 
 struct weir_gpu_instance {
     uint32_t id;
-    uint32_t profile_id;
-    struct weir_gpu_placement placement;
+    uint32_t profile_id;                 /* WEIR_GPU_UNKNOWN_PROFILE: not known, nor … */
+    struct weir_gpu_placement placement; /* … where it is: size 0 */
     const struct weir_gpu_compute_instance *compute;
     uint32_t n_compute;
 };
@@ -251,8 +252,10 @@ enum weir_gpu_valid {
     WEIR_GPU_HAS_MINOR = 1 << 5,
     WEIR_GPU_HAS_NUMA = 1 << 6,
     WEIR_GPU_HAS_COMPUTE_MODE = 1 << 7,
-    WEIR_GPU_HAS_PROFILES = 1 << 8,  /* the list of MIG profiles is the device's */
-    WEIR_GPU_HAS_INSTANCES = 1 << 9, /* likewise that of the GPU instances */
+    WEIR_GPU_HAS_PROFILES = 1 << 8, /* the list of MIG profiles is the device's */
+    /* Likewise that of the GPU instances. Not where only the administrator may read it: then those
+     * are listed that MIG devices show. */
+    WEIR_GPU_HAS_INSTANCES = 1 << 9,
     WEIR_GPU_HAS_LINKS = 1 << 10
 };
 

@@ -124,6 +124,7 @@ static int use_prober(struct weir_arena *arena, struct weir_err *err)
     const struct weir_prober_options options = {.sample_ms = 5,
                                                 .facts_ms = 10,
                                                 .deadline_ms = 5000,
+                                                .change_ms = 5000,
                                                 .open_ms = 5000,
                                                 .first_ms = 50,
                                                 .event_wait_ms = 5};

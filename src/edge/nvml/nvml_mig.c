@@ -275,6 +275,39 @@ static int add_instances(struct weir_nvml_reader *reader,
     return 0;
 }
 
+/* Who may not read the list sees what the MIG devices tell of it. */
+static int add_shown(struct weir_nvml_reader *reader, struct gpu_instances *out)
+{
+    for (uint32_t i = 0; i < out->n_devices; i++) {
+        struct weir_gpu_instance *instance = NULL;
+        struct weir_gpu_compute_instance *compute;
+
+        for (uint32_t k = 0; k < out->n; k++)
+            if (out->items[k].id == out->devices[i].gi)
+                instance = &out->items[k];
+        if (instance == NULL) {
+            instance = &out->items[out->n++];
+            *instance = (struct weir_gpu_instance){.id = out->devices[i].gi,
+                                                   .profile_id = WEIR_GPU_UNKNOWN_PROFILE};
+        }
+        compute = weir_arena_new_n(reader->arena, struct weir_gpu_compute_instance,
+                                   instance->n_compute + 1u);
+        if (compute == NULL)
+            return WEIR_E_NO_MEMORY;
+        if (instance->n_compute > 0)
+            memcpy(compute, instance->compute, instance->n_compute * sizeof(*compute));
+        compute[instance->n_compute] =
+            (struct weir_gpu_compute_instance){.id = out->devices[i].ci,
+                                               .profile_id = WEIR_GPU_UNKNOWN_PROFILE};
+        if (keep_uuid(reader, out->devices, out->n_devices, out->devices[i].gi, out->devices[i].ci,
+                      &compute[instance->n_compute].uuid) < 0)
+            return WEIR_E_NO_MEMORY;
+        instance->compute = compute;
+        instance->n_compute++;
+    }
+    return 0;
+}
+
 static int read_instances(struct weir_nvml_reader *reader, struct weir_gpu_device *device)
 {
     struct gpu_instances found = {.n = 0};
@@ -288,12 +321,13 @@ static int read_instances(struct weir_nvml_reader *reader, struct weir_gpu_devic
     for (uint32_t i = 0; i < device->n_profiles; i++)
         if (add_instances(reader, &device->profiles[i], &found) < 0)
             return WEIR_E_NO_MEMORY;
-    if (found.is_refused)
-        return 0;
+    if (found.is_refused && add_shown(reader, &found) < 0)
+        return WEIR_E_NO_MEMORY;
     qsort(found.items, found.n, sizeof(*found.items), compare_instances);
     device->instances = found.items;
     device->n_instances = found.n;
-    device->valid |= WEIR_GPU_HAS_INSTANCES;
+    if (!found.is_refused)
+        device->valid |= WEIR_GPU_HAS_INSTANCES;
     return 0;
 }
 

@@ -267,10 +267,13 @@ static void read_pcie(struct weir_nvml_reader *reader, struct weir_gpu_metrics *
 {
     const struct weir_nvml_symbols *call = reader->call;
 
-    number_of(reader, call->pcie_throughput, WEIR_NVML_PCIE_TX, WEIR_GPU_PCIE_SENT_BYTES_S, 1024,
-              metrics);
-    number_of(reader, call->pcie_throughput, WEIR_NVML_PCIE_RX, WEIR_GPU_PCIE_RECEIVED_BYTES_S,
-              1024, metrics);
+    /* The driver watches the bus for 20 ms to answer this; GPM has it at no cost. */
+    if (!weir_gpu_has_metric(metrics, WEIR_GPU_PCIE_SENT_BYTES_S))
+        number_of(reader, call->pcie_throughput, WEIR_NVML_PCIE_TX, WEIR_GPU_PCIE_SENT_BYTES_S,
+                  1024, metrics);
+    if (!weir_gpu_has_metric(metrics, WEIR_GPU_PCIE_RECEIVED_BYTES_S))
+        number_of(reader, call->pcie_throughput, WEIR_NVML_PCIE_RX, WEIR_GPU_PCIE_RECEIVED_BYTES_S,
+                  1024, metrics);
     number(reader, call->pcie_replays, WEIR_GPU_PCIE_REPLAYS, metrics);
     number(reader, call->pcie_generation, WEIR_GPU_PCIE_GENERATION, metrics);
     number(reader, call->pcie_width, WEIR_GPU_PCIE_WIDTH, metrics);
@@ -365,11 +368,11 @@ static int read_all(struct weir_nvml_reader *reader, struct weir_nvml_meter *met
     read_clocks(reader, metrics);
     read_ecc(reader, metrics);
     read_remaps(reader, metrics);
+    weir_nvml_read_gpm(reader, meter, WEIR_GPU_NO_INSTANCE, metrics);
     read_pcie(reader, metrics);
     /* A GPU that went away has nothing to say of who uses it. */
     if (reader->failed != WEIR_NVML_SUCCESS)
         return 0;
-    weir_nvml_read_gpm(reader, meter, WEIR_GPU_NO_INSTANCE, metrics);
     r = weir_nvml_read_processes(reader, is_mig, sample, err);
     return r < 0 || !is_mig ? r : read_instances(reader, meter, sample, err);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTBOX_MAX = 4096, INBOX_MAX = 256, CHANGE_MS = 60000, CAUSE_BYTES = 160 };
+enum { OUTBOX_MAX = 4096, INBOX_MAX = 256, CAUSE_BYTES = 160 };
 
 /* What is known of a device, by its index. */
 struct slot {
@@ -47,6 +47,7 @@ struct weir_prober_options weir_prober_defaults(void)
     return (struct weir_prober_options){.sample_ms = 1000,
                                         .facts_ms = 5000,
                                         .deadline_ms = 3000,
+                                        .change_ms = 60000,
                                         .open_ms = 10000,
                                         .first_ms = 2000,
                                         .event_wait_ms = 1000};
@@ -281,8 +282,8 @@ static void give_up_changes(struct weir_prober *prober, int64_t now_ms,
         if (now_ms < change->until_ms)
             continue;
         weir_error(&result.err, WEIR_E_TIMEOUT,
-                   "%s: the driver did not answer within %d s to a change of MIG", change->uuid,
-                   CHANGE_MS / 1000);
+                   "%s: the driver did not answer within %u ms to a change of MIG", change->uuid,
+                   prober->core->options.change_ms);
         take_change(prober, &result, sink);
     }
 }
@@ -411,7 +412,7 @@ int weir_prober_mig(struct weir_prober *prober, const struct weir_gpu_mig_reques
                     uint64_t *ret_ticket, struct weir_err *err)
 {
     struct change change = {.ticket = prober->last_ticket + 1,
-                            .until_ms = weir_clock_mono_ms() + CHANGE_MS};
+                            .until_ms = weir_clock_mono_ms() + prober->core->options.change_ms};
     struct errand *errand;
     uint32_t index = 0;
     int r = find(prober, request->uuid, &index, err);

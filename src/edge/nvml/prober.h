@@ -22,12 +22,13 @@ struct weir_prober_options {
     uint32_t sample_ms;     /* between two samples of a device */
     uint32_t facts_ms;      /* between two looks at everything else */
     uint32_t deadline_ms;   /* for what is asked of one device */
+    uint32_t change_ms;     /* for a change of MIG: then it is given up */
     uint32_t open_ms;       /* how long opening waits for the driver … */
     uint32_t first_ms;      /* … and then for a first reading of all devices */
     uint32_t event_wait_ms; /* how long the driver is asked to wait for an event */
 };
 
-/* 1 s, 5 s, 3 s, 10 s, 2 s, 1 s. */
+/* 1 s, 5 s, 3 s, 60 s, 10 s, 2 s, 1 s. */
 struct weir_prober_options weir_prober_defaults(void);
 
 /* Loads the library (weir_nvml_open) and starts reading. Errors: those of weir_nvml_open(),

@@ -369,6 +369,13 @@ EXPORT int nvmlDeviceGetProcessUtilization(struct weir_nvml_handle *handle,
     return unlock(result);
 }
 
+EXPORT int nvmlDeviceGetPcieThroughput(struct weir_nvml_handle *handle, unsigned direction,
+                                       unsigned *out)
+{
+    *out = 100 + direction;
+    return unlock(ask(handle));
+}
+
 /* ---- GPM ---- */
 
 EXPORT int nvmlGpmQueryDeviceSupport(struct weir_nvml_handle *handle,
@@ -541,6 +548,8 @@ EXPORT int nvmlDeviceGetGpuInstances(struct weir_nvml_handle *handle, unsigned p
     int result = ask(handle);
 
     *n = 0;
+    if (result == 0)
+        result = nvml_rig.devices[handle->index].list_result;
     for (unsigned id = RIG_INSTANCES_MAX; profile_id == PROFILE_ID && id-- > 0;)
         if (nvml_rig.devices[handle->index].instances[id].is_there)
             out[(*n)++] = &gi_handles[handle->index][id];

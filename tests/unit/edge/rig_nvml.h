@@ -29,6 +29,7 @@ struct rig_device {
     int create_result;  /* of the next GPU instances */
     int compute_result; /* of the next compute instances */
     int destroy_result;
+    int list_result; /* of the list of GPU instances */
     struct rig_instance instances[RIG_INSTANCES_MAX];
 };
 

@@ -161,11 +161,14 @@ static void performance_metrics_take_two_samples(void **state)
     read_sample(0);
     read_sample(0); /* too soon */
     assert_false(has(WEIR_GPU_SM_ACTIVE_PPM));
+    assert_metric(WEIR_GPU_PCIE_SENT_BYTES_S, 100 * 1024);
+    assert_metric(WEIR_GPU_PCIE_RECEIVED_BYTES_S, 101 * 1024);
     for (int i = 0; i < 2; i++) {
         usleep(110000);
         read_sample(0);
         assert_metric(WEIR_GPU_SM_ACTIVE_PPM, 125000);
         assert_metric(WEIR_GPU_DRAM_ACTIVE_PPM, 125000);
+        assert_metric(WEIR_GPU_PCIE_SENT_BYTES_S, 12 * 1048576 + 524288);
         assert_metric(WEIR_GPU_NVLINK_SENT_BYTES_S, 12 * 1048576 + 524288);
         assert_false(has(WEIR_GPU_FP64_ACTIVE_PPM)); /* no number */
         assert_false(has(WEIR_GPU_FP16_ACTIVE_PPM)); /* not supported */
@@ -263,6 +266,23 @@ static void instances_are_made_read_and_destroyed(void **state)
     assert_int_equal(device.n_instances, 1);
     change(0, WEIR_GPU_MIG_DESTROY, 0, 0);
     assert_int_equal(result.err.code, WEIR_E_NOT_FOUND);
+}
+
+static void who_may_not_list_instances_sees_mig_devices(void **state)
+{
+    (void)state;
+    change(0, WEIR_GPU_MIG_ENABLE, 0, 0);
+    change(0, WEIR_GPU_MIG_CREATE, 2, 0);
+    change(0, WEIR_GPU_MIG_CREATE, 3, 0);
+    rig_do(rig->devices[0].list_result = WEIR_NVML_NO_PERMISSION);
+    read_facts(0);
+    assert_false(device.valid & WEIR_GPU_HAS_INSTANCES);
+    assert_int_equal(device.n_instances, 2);
+    assert_int_equal(device.instances[1].id, 1);
+    assert_int_equal(device.instances[1].profile_id, WEIR_GPU_UNKNOWN_PROFILE);
+    assert_int_equal(device.instances[1].placement.size, 0);
+    assert_int_equal(device.instances[1].n_compute, 1);
+    assert_text(device.instances[1].compute[0].uuid, "MIG-0-1");
 }
 
 static void instances_have_samples_of_their_own(void **state)
@@ -390,6 +410,7 @@ int main(void)
         TEST(a_gpu_in_need_of_a_reset_is_a_state),
         TEST(profiles_are_the_devices_own),
         TEST(instances_are_made_read_and_destroyed),
+        TEST(who_may_not_list_instances_sees_mig_devices),
         TEST(instances_have_samples_of_their_own),
         TEST(what_mig_refuses_is_said),
         TEST(events_name_the_gpu_and_the_instance),

@@ -13,6 +13,7 @@ enum { PATIENCE_MS = 20000, HEARD_MAX = 8 };
 static const struct weir_prober_options quick = {.sample_ms = 10,
                                                  .facts_ms = 30,
                                                  .deadline_ms = 300,
+                                                 .change_ms = 60000,
                                                  .open_ms = 5000,
                                                  .first_ms = 5000,
                                                  .event_wait_ms = 10};
@@ -437,6 +438,30 @@ static void a_change_on_a_gpu_that_hangs_is_told_when_it_ends(void **state)
     await(n_results == 2 && devices[1].state == WEIR_GPU_READY && reading_of(1) > since_ms);
 }
 
+static void a_change_that_never_ends_is_given_up(void **state)
+{
+    struct weir_prober_options options = quick;
+    struct weir_err err = WEIR_ERR_INIT;
+    uint64_t ticket = 0;
+    int64_t since_ms;
+
+    (void)state;
+    options.change_ms = 500;
+    open_prober(&options);
+    rig_do(rig->devices[2].hangs = true);
+    assert_int_equal(ask_for("GPU-0-2", WEIR_GPU_MIG_ENABLE, &ticket, &err), 0);
+    await(n_results == 1);
+    if (results[0].err.code == WEIR_E_UNAVAILABLE) /* a reading was hung first */
+        return;
+    assert_int_equal(results[0].ticket, ticket);
+    assert_int_equal(results[0].err.code, WEIR_E_TIMEOUT);
+    assert_non_null(strstr(results[0].err.text, "GPU-0-2"));
+    since_ms = weir_clock_mono_ms();
+    rig_do(rig->devices[2].hangs = false);
+    await(reading_of(2) > since_ms && devices[2].mig_mode);
+    assert_int_equal(n_results, 1); /* what comes late is not told, but shows */
+}
+
 static void too_many_changes_are_refused(void **state)
 {
     struct weir_err err = WEIR_ERR_INIT;
@@ -475,6 +500,7 @@ int main(void)
         TEST(events_go_on_after_the_set_broke),
         TEST(changes_of_mig_are_carried_out_in_order),
         TEST(a_change_on_a_gpu_that_hangs_is_told_when_it_ends),
+        TEST(a_change_that_never_ends_is_given_up),
         TEST(too_many_changes_are_refused),
     };
 
