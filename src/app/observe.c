@@ -171,6 +171,35 @@ int weir_server_observe_attempts(struct weir_server *server, bool all, struct we
 
 /* ---- devices ---- */
 
+static enum weir_device_health health_of(const struct weir_gpu_device *seen)
+{
+    return seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
+}
+
+/* One that fails may tell its name and not what it is: then it is known, and serves nobody. */
+static bool is_told(const struct weir_gpu_device *seen)
+{
+    return seen->state == WEIR_GPU_READY || seen->memory_total_bytes > 0;
+}
+
+static bool was_told(const struct weir_world *world, uint32_t index)
+{
+    struct weir_str class =
+        weir_world_gpu_class_name(world, weir_world_device(world, index)->gpu_class);
+
+    return !weir_str_eq_c(class, WEIR_SERVER_CLASS_UNKNOWN);
+}
+
+static int intern_cause(struct weir_server *server, struct weir_str cause, uint32_t *ret,
+                        struct weir_err *err)
+{
+    int r = cause.len > 0 ? weir_edit_string(server->edit, weir_str_cut(cause, 128), ret) : 0;
+
+    if (cause.len == 0)
+        *ret = WEIR_NONE;
+    return r < 0 ? weir_error(err, r, "no room for what a GPU suffers from") : 0;
+}
+
 static int intern_device(struct weir_server *server, const struct weir_gpu_device *seen,
                          struct weir_device *device, struct weir_err *err)
 {
@@ -179,7 +208,9 @@ static int intern_device(struct weir_server *server, const struct weir_gpu_devic
     if (r == 0)
         r = weir_edit_string(server->edit, weir_str_sub(seen->name, 0, 128), &device->model);
     if (r == 0)
-        r = weir_edit_gpu_class(server->edit, seen->class, &device->gpu_class);
+        r = weir_edit_gpu_class(server->edit,
+                                is_told(seen) ? seen->class : WEIR_STR(WEIR_SERVER_CLASS_UNKNOWN),
+                                &device->gpu_class);
     if (r < 0)
         return weir_error(err, r, "cannot take in GPU '%.*s'", WEIR_STR_ARG(seen->uuid));
     return 0;
@@ -266,11 +297,6 @@ static int take_in_node(struct weir_server *server, struct weir_str name, uint32
     return put_back_node(server, *ret_node, name, err);
 }
 
-static enum weir_device_health health_of(const struct weir_gpu_device *seen)
-{
-    return seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
-}
-
 /* Everything the driver tells of a device. */
 static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
                        struct weir_device *device, struct weir_err *err)
@@ -280,6 +306,8 @@ static int fill_device(struct weir_server *server, const struct weir_gpu_device 
 
     if (r == 0)
         r = find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
+    if (r == 0)
+        r = intern_cause(server, seen->cause, &device->health_cause, err);
     if (r < 0)
         return r;
     device->index = seen->index;
@@ -323,10 +351,12 @@ static int add_device(struct weir_server *server, const struct weir_key *key,
         return r;
     if (weir_edit_add_device(server->edit, key, &like, &index) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
-    return add_capacity(server, like.node, like.gpu_class, err);
+    server->dirty = true;
+    return is_told(seen) ? add_capacity(server, like.node, like.gpu_class, err) : 0;
 }
 
-/* One that was known only as the holder of a running task (load.c), and is listed again. */
+/* One that was known by its name only: as the holder of a running task (load.c), or because it
+ * failed when it was first seen. */
 static int put_back_device(struct weir_server *server, uint32_t index,
                            const struct weir_gpu_device *seen, struct weir_err *err)
 {
@@ -347,13 +377,19 @@ static int set_health(struct weir_server *server, uint32_t index, enum weir_devi
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_device *row;
+    uint32_t why;
+    int r;
 
     if (weir_world_device(world, index)->health == health)
         return 0;
+    r = intern_cause(server, cause, &why, err);
+    if (r < 0)
+        return r;
     row = weir_edit_device(server->edit, index);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU's health");
     row->health = health;
+    row->health_cause = why;
     server->dirty = true;
     if (health == WEIR_DEVICE_LOST)
         weir_log_warn("gpu.lost", "%.*s does not answer: %.*s",
@@ -394,7 +430,7 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
 
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
-        else if (weir_world_device(weir_edit_view(server->edit), index)->memory_bytes == 0)
+        else if (!was_told(weir_edit_view(server->edit), index) && is_told(&devices[i]))
             r = put_back_device(server, index, &devices[i], err);
         else
             r = set_health(server, index, health_of(&devices[i]), devices[i].cause, err);

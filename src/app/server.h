@@ -32,6 +32,9 @@ struct weir_server_attempt {
     char *detail;              /* why it could not be started; owned; NULL: nothing is known */
 };
 
+/* The class of a GPU that is known by its name only. */
+#define WEIR_SERVER_CLASS_UNKNOWN "unknown"
+
 struct weir_server_done {
     struct weir_done done;
     uint64_t outcome;

@@ -36,8 +36,10 @@ struct plane {
     size_t n_env;
     int list_result;
     uint32_t n_gpus;
-    const char *class;         /* of all of them */
-    uint32_t pids[N_GPUS + 1]; /* on each device */
+    enum weir_gpu_state last_gpu; /* not READY: it tells its name only */
+    int64_t memory_bytes;         /* of each */
+    const char *class;            /* of all of them */
+    uint32_t pids[N_GPUS + 1];    /* on each device */
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
     int n_answers;
@@ -155,7 +157,13 @@ static inline int list_gpus(void *ctx, struct weir_arena *arena,
                                               .name = WEIR_STR("H100"),
                                               .class = weir_str(plane->class),
                                               .index = i,
-                                              .memory_total_bytes = (int64_t)80 << 30};
+                                              .memory_total_bytes = plane->memory_bytes};
+    if (plane->n_gpus > 0 && plane->last_gpu != WEIR_GPU_READY)
+        devices[plane->n_gpus - 1] =
+            (struct weir_gpu_device){.uuid = weir_str(uuids[plane->n_gpus - 1]),
+                                     .index = plane->n_gpus - 1,
+                                     .state = plane->last_gpu,
+                                     .cause = WEIR_STR("it is broken")};
     *ret_devices = devices;
     *ret_n = plane->n_gpus;
     return 0;
@@ -206,6 +214,7 @@ static inline int setup(void **state)
     plane->arena = (struct weir_arena)WEIR_ARENA_INIT;
     plane->now = (struct weir_now){1000000, 1000};
     plane->n_gpus = N_GPUS;
+    plane->memory_bytes = (int64_t)80 << 30;
     plane->class = "h100-sxm";
     server = &plane->server;
     assert_int_equal(weir_schemas_load(&err), 0);
