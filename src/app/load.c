@@ -96,7 +96,7 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
     if (r == 0)
         r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
     if (r == 0)
-        r = weir_edit_gpu_class(server->edit, WEIR_STR("unknown"), &like.gpu_class);
+        r = weir_edit_gpu_class(server->edit, WEIR_STR(WEIR_SERVER_CLASS_UNKNOWN), &like.gpu_class);
     return r < 0 ? r : weir_edit_add_device(server->edit, key, &like, ret_index);
 }
 

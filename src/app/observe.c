@@ -213,6 +213,35 @@ void weir_server_take_notices(struct weir_server *server, bool is_watched)
 
 /* ---- devices ---- */
 
+static enum weir_device_health health_of(const struct weir_gpu_device *seen)
+{
+    return seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
+}
+
+/* One that fails may tell its name and not what it is: then it is known, and serves nobody. */
+static bool is_told(const struct weir_gpu_device *seen)
+{
+    return seen->state == WEIR_GPU_READY || seen->memory_total_bytes > 0;
+}
+
+static bool was_told(const struct weir_world *world, uint32_t index)
+{
+    struct weir_str class =
+        weir_world_gpu_class_name(world, weir_world_device(world, index)->gpu_class);
+
+    return !weir_str_eq_c(class, WEIR_SERVER_CLASS_UNKNOWN);
+}
+
+static int intern_cause(struct weir_server *server, struct weir_str cause, uint32_t *ret,
+                        struct weir_err *err)
+{
+    int r = cause.len > 0 ? weir_edit_string(server->edit, weir_str_cut(cause, 128), ret) : 0;
+
+    if (cause.len == 0)
+        *ret = WEIR_NONE;
+    return r < 0 ? weir_error(err, r, "no room for what a GPU suffers from") : 0;
+}
+
 static int intern_device(struct weir_server *server, const struct weir_gpu_device *seen,
                          struct weir_device *device, struct weir_err *err)
 {
@@ -221,7 +250,9 @@ static int intern_device(struct weir_server *server, const struct weir_gpu_devic
     if (r == 0)
         r = weir_edit_string(server->edit, weir_str_sub(seen->name, 0, 128), &device->model);
     if (r == 0)
-        r = weir_edit_gpu_class(server->edit, seen->class, &device->gpu_class);
+        r = weir_edit_gpu_class(server->edit,
+                                is_told(seen) ? seen->class : WEIR_STR(WEIR_SERVER_CLASS_UNKNOWN),
+                                &device->gpu_class);
     if (r < 0)
         return weir_error(err, r, "cannot take in GPU '%.*s'", WEIR_STR_ARG(seen->uuid));
     return 0;
@@ -312,10 +343,12 @@ static int fill_device(struct weir_server *server, const struct weir_gpu_device 
 
     if (r == 0)
         r = weir_server_find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
+    if (r == 0)
+        r = intern_cause(server, seen->cause, &device->health_cause, err);
     if (r < 0)
         return r;
     device->index = seen->index;
-    device->health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY;
+    device->health = health_of(seen);
     device->cordoned = cordon.phase != WEIR_NODE_READY;
     device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
     return 0;
@@ -355,10 +388,12 @@ static int add_device(struct weir_server *server, const struct weir_key *key,
         return r;
     if (weir_edit_add_device(server->edit, key, &like, &index) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
-    return add_capacity(server, like.node, like.gpu_class, err);
+    server->dirty = true;
+    return is_told(seen) ? add_capacity(server, like.node, like.gpu_class, err) : 0;
 }
 
-/* One that was known only as the holder of a running task (load.c), and is listed again. */
+/* One that was known by its name only: as the holder of a running task (load.c), or because it
+ * failed when it was first seen. */
 static int put_back_device(struct weir_server *server, uint32_t index,
                            const struct weir_gpu_device *seen, struct weir_err *err)
 {
@@ -375,20 +410,29 @@ static int put_back_device(struct weir_server *server, uint32_t index,
 }
 
 static int set_health(struct weir_server *server, uint32_t index, enum weir_device_health health,
-                      struct weir_err *err)
+                      struct weir_str cause, struct weir_err *err)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_device *row;
+    uint32_t why;
+    int r;
 
     if (weir_world_device(world, index)->health == health)
         return 0;
+    r = intern_cause(server, cause, &why, err);
+    if (r < 0)
+        return r;
     row = weir_edit_device(server->edit, index);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU's health");
     row->health = health;
+    row->health_cause = why;
     server->dirty = true;
     if (health == WEIR_DEVICE_LOST)
-        weir_log_warn("gpu.lost", "%.*s does not answer",
+        weir_log_warn("gpu.lost", "%.*s does not answer: %.*s",
+                      WEIR_STR_ARG(weir_world_string(world, row->uuid)), WEIR_STR_ARG(cause));
+    if (health == WEIR_DEVICE_HEALTHY)
+        weir_log_info("gpu.back", "%.*s answers again",
                       WEIR_STR_ARG(weir_world_string(world, row->uuid)));
     return 0;
 }
@@ -403,7 +447,8 @@ static int mark_missing(struct weir_server *server, const struct weir_bitset *se
     for (uint32_t i = weir_table_next(devices, 0); r == 0 && i != WEIR_NONE;
          i = weir_table_next(devices, i + 1))
         if (!weir_bitset_has(seen, i))
-            r = set_health(server, i, WEIR_DEVICE_LOST, err);
+            r = set_health(server, i, WEIR_DEVICE_LOST, WEIR_STR("the driver does not list it"),
+                           err);
     return r;
 }
 
@@ -422,11 +467,10 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
 
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
-        else if (weir_world_device(weir_edit_view(server->edit), index)->index == WEIR_NONE)
+        else if (!was_told(weir_edit_view(server->edit), index) && is_told(&devices[i]))
             r = put_back_device(server, index, &devices[i], err);
         else
-            r = set_health(server, index,
-                           devices[i].is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY, err);
+            r = set_health(server, index, health_of(&devices[i]), devices[i].cause, err);
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
@@ -448,6 +492,21 @@ static int observe_devices(struct weir_server *server, bool *ret_is_half_made, s
     /* Too many names, or too long ones, are refused before anything is changed. */
     *ret_is_half_made = r < 0 && r != WEIR_E_TOO_LARGE;
     return r;
+}
+
+static void on_gpu_event(void *arg, const struct weir_gpu_event *event)
+{
+    (void)arg;
+    weir_log_warn("gpu.event", "%s: type 0x%llx, data %llu, GPU instance %d, compute instance %d",
+                  event->uuid, (unsigned long long)event->type, (unsigned long long)event->data,
+                  event->gpu_instance, event->compute_instance);
+}
+
+bool weir_server_collect_gpus(struct weir_server *server)
+{
+    const struct weir_gpu_sink sink = {.event = on_gpu_event};
+
+    return server->gpu.collect != NULL && server->gpu.collect(server->gpu.ctx, &sink);
 }
 
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)

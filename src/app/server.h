@@ -33,6 +33,9 @@ struct weir_server_attempt {
                                   NULL: nothing is known */
 };
 
+/* The class of a GPU that is known by its name only. */
+#define WEIR_SERVER_CLASS_UNKNOWN "unknown"
+
 struct weir_server_done {
     struct weir_done done;
     uint64_t outcome;
@@ -138,7 +141,9 @@ struct weir_server_cordon {
 };
 int weir_server_find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
                             struct weir_server_cordon *ret, struct weir_err *err);
-/* Reads the devices; adds, updates, marks lost. */
+/* Takes over what the GPUs' driver told, and logs its events. True: the devices changed. */
+bool weir_server_collect_gpus(struct weir_server *server);
+/* Takes in the devices as they were last read; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
 /* Both, for the devices where asked; logs what fails, and fails the transaction where that left
  * half of it in the edit. */

@@ -199,6 +199,21 @@ static void service_eta_end(struct weir_service_eta *eta)
     weir_mem_free(eta);
 }
 
+static const struct weir_gpu_device *service_gpu(void *ctx, struct weir_str uuid,
+                                                 struct weir_arena *arena)
+{
+    const struct weir_server *server = ctx;
+    struct weir_gpu_device *devices;
+    uint32_t n;
+
+    if (server->gpu.list(server->gpu.ctx, arena, &devices, &n, NULL) < 0)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (weir_str_eq(devices[i].uuid, uuid))
+            return &devices[i];
+    return NULL;
+}
+
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service)
 {
     *ret_service = (struct weir_service){
@@ -211,6 +226,7 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .eta_begin = service_eta_begin,
         .eta_run = service_eta_run,
         .eta_end = service_eta_end,
+        .gpu = service_gpu,
         .is_ready = service_is_ready,
         .policy = service_policy,
         .counters = service_counters,

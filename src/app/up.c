@@ -56,6 +56,7 @@ struct up {
     uv_loop_t loop;
     uv_check_t after_io;
     uv_poll_t notes;
+    uv_poll_t gpu_notes;
     uv_poll_t *launcher;
     int launcher_fd;
     int launcher_events;
@@ -136,6 +137,18 @@ static void on_notes(uv_poll_t *poll, int status, int events)
         schedule(up);
 }
 
+static void on_gpus(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+
+    (void)events;
+    if (status < 0 || !weir_server_collect_gpus(&up->server) || up->server.edit == NULL ||
+        up->server.is_stopping)
+        return;
+    weir_server_look(&up->server, true);
+    up->devices_mono_ms = read_clock(NULL).mono_ms;
+}
+
 static void note_launcher(struct up *up, int result, const char *why)
 {
     if (result < 0 && !up->is_launcher_failing)
@@ -202,7 +215,8 @@ static void on_look(uv_timer_t *timer)
     struct up *up = timer->data;
     struct weir_now now = read_clock(NULL);
     struct weir_err err = WEIR_ERR_INIT;
-    bool devices_too = now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS;
+    bool devices_too = weir_server_collect_gpus(&up->server) ||
+                       now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS;
 
     if (up->launcher == NULL)
         service_launcher(up);
@@ -259,18 +273,23 @@ static int start_loop(struct up *up, struct weir_err *err)
 
     if (r < 0)
         return weir_error(err, WEIR_E_IO, "watch for notes: %s", uv_strerror(r));
+    r = uv_poll_init(&up->loop, &up->gpu_notes, up->server.gpu.notice_fd);
+    if (r < 0)
+        return weir_error(err, WEIR_E_IO, "watch the GPUs: %s", uv_strerror(r));
     uv_check_init(&up->loop, &up->after_io);
     uv_timer_init(&up->loop, &up->wake);
     uv_timer_init(&up->loop, &up->look);
     uv_signal_init(&up->loop, &up->on_term);
     uv_signal_init(&up->loop, &up->on_int);
     up->notes.data = up;
+    up->gpu_notes.data = up;
     up->after_io.data = up;
     up->wake.data = up;
     up->look.data = up;
     up->on_term.data = up;
     up->on_int.data = up;
     uv_poll_start(&up->notes, UV_READABLE, on_notes);
+    uv_poll_start(&up->gpu_notes, UV_READABLE, on_gpus);
     uv_check_start(&up->after_io, after_io);
     uv_timer_start(&up->look, on_look, LOOK_EVERY_MS, LOOK_EVERY_MS);
     uv_signal_start(&up->on_term, on_signal, SIGTERM);

@@ -11,6 +11,7 @@
 #include "model/plan.h"
 #include "model/policy.h"
 #include "port/cluster.h"
+#include "port/gpu.h"
 #include "port/store.h"
 
 #include <stdbool.h>
@@ -81,6 +82,8 @@ struct weir_service {
     int (*eta_run)(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
                    bool *ret_is_assumed, struct weir_err *err);
     void (*eta_end)(struct weir_service_eta *eta);
+    /* What the driver said of a GPU last; NULL: nothing is known, or no memory for it. */
+    const struct weir_gpu_device *(*gpu)(void *ctx, struct weir_str uuid, struct weir_arena *arena);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);
     struct weir_service_counters (*counters)(void *ctx); /* since the start */

@@ -228,6 +228,15 @@ static int fake_set_phase(void *ctx, const struct weir_actor *actor, enum weir_s
     return take(f, done, 0, err);
 }
 
+static const struct weir_gpu_device *fake_gpu(void *ctx, struct weir_str uuid,
+                                              struct weir_arena *arena)
+{
+    const struct api_fixture *f = ctx;
+
+    (void)arena;
+    return f->gpu != NULL && weir_str_eq(f->gpu->uuid, uuid) ? f->gpu : NULL;
+}
+
 struct api_output *api_find_output(struct api_fixture *f, uint64_t number, uint32_t member,
                                    uint32_t attempt, enum weir_stream stream)
 {
@@ -285,6 +294,7 @@ static void make_service(struct api_fixture *f)
         .cancel = fake_cancel,
         .signal = fake_signal,
         .set_phase = fake_set_phase,
+        .gpu = fake_gpu,
     };
 }
 

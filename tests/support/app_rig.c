@@ -47,7 +47,8 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                                                     .name = WEIR_STR("NVIDIA H100"),
                                                     .class = WEIR_STR("h100-sxm"),
                                                     .index = i,
-                                                    .is_lost = rig->gpu_is_lost[i],
+                                                    .state = rig->gpu_is_lost[i] ? WEIR_GPU_LOST
+                                                                                 : WEIR_GPU_READY,
                                                     .valid = WEIR_GPU_HAS_MEMORY,
                                                     .memory_total_bytes = 80LL << 30};
     *ret_devices = devices;

@@ -407,12 +407,12 @@ static void put_holders(struct weir_json_writer *w, const struct weir_api *api,
     weir_json_array_end(w);
 }
 
-void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
+void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api *api,
+                              uint32_t device)
 {
     const struct weir_world *world = api->index.world;
     const struct weir_device *d = weir_world_device(world, device);
 
-    weir_json_object_begin(w);
     weir_api_put_str(w, "key", weir_world_string(world, d->uuid));
     weir_api_put_str(w, "model", weir_world_string(world, d->model));
     weir_api_put_str(w, "class", weir_world_gpu_class_name(world, d->gpu_class));
@@ -427,6 +427,12 @@ void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, ui
     weir_json_i64(w, d->memory_bytes);
     weir_json_key(w, "held");
     put_milli(w, d->held_mgpu);
+}
+
+void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
+{
+    weir_json_object_begin(w);
+    weir_api_put_gpu_members(w, api, device);
     weir_json_object_end(w);
 }
 

@@ -30,6 +30,23 @@ static int compare_gpus(const struct weir_world *world, uint32_t a, uint32_t b)
     return (device_a->index > device_b->index) - (device_a->index < device_b->index);
 }
 
+static void put_gpu_with_reading(struct weir_json_writer *w, const struct weir_api_call *call,
+                                 uint32_t row)
+{
+    const struct weir_service *service = &call->api->service;
+    const struct weir_gpu_device *gpu =
+        service->gpu(service->ctx, gpu_name(call->api->index.world, row), call->arena);
+
+    weir_json_object_begin(w);
+    weir_api_put_gpu_members(w, call->api, row);
+    weir_json_key(w, "reading");
+    if (gpu != NULL)
+        weir_api_put_reading(w, gpu);
+    else
+        weir_json_null(w);
+    weir_json_object_end(w);
+}
+
 const struct weir_api_noun weir_api_gpus = {
     .table = WEIR_TABLE_DEVICES,
     .word = "GPU",
@@ -38,6 +55,7 @@ const struct weir_api_noun weir_api_gpus = {
     .compare = compare_gpus,
     .prefix_min = GPU_PREFIX_MIN,
     .put = weir_api_put_gpu,
+    .put_one = put_gpu_with_reading,
 };
 
 const struct weir_api_noun weir_api_nodes = {

@@ -38,9 +38,11 @@ struct plane {
     int64_t stop_grace_ms; /* of that */
     int list_result;
     uint32_t n_gpus;
-    const char *class;         /* of all of them; */
-    bool hides_memory;         /* and nobody knows how much memory they have */
-    uint32_t pids[N_GPUS + 1]; /* on each device */
+    enum weir_gpu_state last_gpu; /* not READY: it tells its name only */
+    int64_t memory_bytes;         /* of each, */
+    bool hides_memory;            /* where they tell it */
+    const char *class;            /* of all of them */
+    uint32_t pids[N_GPUS + 1];    /* on each device */
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
     int n_answers;
@@ -161,7 +163,13 @@ static inline int list_gpus(void *ctx, struct weir_arena *arena,
                                               .class = weir_str(plane->class),
                                               .index = i,
                                               .memory_total_bytes =
-                                                  plane->hides_memory ? 0 : (int64_t)80 << 30};
+                                                  plane->hides_memory ? 0 : plane->memory_bytes};
+    if (plane->n_gpus > 0 && plane->last_gpu != WEIR_GPU_READY)
+        devices[plane->n_gpus - 1] =
+            (struct weir_gpu_device){.uuid = weir_str(uuids[plane->n_gpus - 1]),
+                                     .index = plane->n_gpus - 1,
+                                     .state = plane->last_gpu,
+                                     .cause = WEIR_STR("it is broken")};
     *ret_devices = devices;
     *ret_n = plane->n_gpus;
     return 0;
@@ -212,6 +220,7 @@ static inline int setup(void **state)
     plane->arena = (struct weir_arena)WEIR_ARENA_INIT;
     plane->now = (struct weir_now){1000000, 1000};
     plane->n_gpus = N_GPUS;
+    plane->memory_bytes = (int64_t)80 << 30;
     plane->class = "h100-sxm";
     server = &plane->server;
     assert_int_equal(weir_schemas_load(&err), 0);
@@ -227,7 +236,7 @@ static inline int setup(void **state)
                                             .new_ref = new_ref,
                                             .forget = forget,
                                             .adopt = adopt};
-    server->gpu = (struct weir_gpu_port){NULL, list_gpus, occupy, vacate};
+    server->gpu = (struct weir_gpu_port){.list = list_gpus, .occupy = occupy, .vacate = vacate};
     server->clock = (struct weir_clock){plane, tell_time};
     server->policy = weir_policy_default();
     server->output_max_bytes = 1 << 20;

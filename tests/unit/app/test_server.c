@@ -134,6 +134,67 @@ static void builds_its_state_anew_after_half_a_look(void **state)
     assert_true(n_made > 0);
 }
 
+static int64_t capacity(void)
+{
+    const struct weir_world *world = plane->server.world;
+
+    return weir_world_node(world, weir_world_first(world, WEIR_TABLE_NODES))
+        ->capacity.of[WEIR_RES_GPU];
+}
+
+static void look_at_devices(void)
+{
+    weir_server_look(&plane->server, true);
+    tick();
+}
+
+/* The last one. */
+static void assert_device(uint32_t n, enum weir_device_health health, const char *cause)
+{
+    const struct weir_world *world = plane->server.world;
+    uint32_t index = n - 1;
+
+    assert_int_equal(weir_world_table(world, WEIR_TABLE_DEVICES)->n_live, n);
+    assert_int_equal(weir_world_device(world, index)->health, health);
+    assert_true(weir_str_eq_c(
+        weir_world_string(world, weir_world_device(world, index)->health_cause), cause));
+}
+
+static void a_gpu_that_fails_from_the_start_counts_when_it_answers(void **state)
+{
+    (void)state;
+    plane->n_gpus = N_GPUS + 1;
+    plane->last_gpu = WEIR_GPU_RESET_REQUIRED;
+    look_at_devices();
+    look_at_devices();
+    assert_device(N_GPUS + 1, WEIR_DEVICE_LOST, "it is broken");
+    assert_int_equal(capacity(), N_GPUS * 1000);
+    plane->last_gpu = WEIR_GPU_READY;
+    for (int i = 0; i < 3; i++) {
+        look_at_devices();
+        assert_device(N_GPUS + 1, WEIR_DEVICE_HEALTHY, "");
+        assert_int_equal(capacity(), (N_GPUS + 1) * 1000);
+    }
+    plane->last_gpu = WEIR_GPU_HUNG;
+    for (int i = 0; i < 2; i++) {
+        look_at_devices();
+        assert_device(N_GPUS + 1, WEIR_DEVICE_LOST, "it is broken");
+        assert_int_equal(capacity(), (N_GPUS + 1) * 1000);
+    }
+}
+
+static void a_gpu_may_not_tell_its_memory(void **state)
+{
+    (void)state;
+    plane->memory_bytes = 0;
+    plane->n_gpus = N_GPUS + 1;
+    for (int i = 0; i < 3; i++) {
+        look_at_devices();
+        assert_device(N_GPUS + 1, WEIR_DEVICE_HEALTHY, "");
+        assert_int_equal(capacity(), (N_GPUS + 1) * 1000);
+    }
+}
+
 static void starts_with_a_slot_that_cannot_be_read(void **state)
 {
     struct weir_err err = WEIR_ERR_INIT;
@@ -426,6 +487,8 @@ int main(void)
         PLANE_TEST(answers_all_before_it_stops),
         PLANE_TEST(refuses_what_it_cannot_do_before_it_stops),
         PLANE_TEST(builds_its_state_anew_after_half_a_look),
+        PLANE_TEST(a_gpu_that_fails_from_the_start_counts_when_it_answers),
+        PLANE_TEST(a_gpu_may_not_tell_its_memory),
         PLANE_TEST(starts_with_a_slot_that_cannot_be_read),
         PLANE_TEST(news_wait_a_little_where_nobody_does),
         PLANE_TEST(news_are_not_left_behind_at_the_end),

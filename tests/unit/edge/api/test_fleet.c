@@ -1,5 +1,6 @@
 /* Queues, GPUs, nodes, apply, metrics, snapshot, and what the server says of itself. */
 #include "api_test.h"
+#include "base/clock.h"
 #include "edge/api/impl.h"
 #include "fmt/prom.h"
 #include "fmt/schema.h"
@@ -73,6 +74,67 @@ static void test_gpus(void **state)
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-0/cordon", 202, "phase gpu GPU-0 cordoned");
     post("POST", "/v1/gpus/GPU-0/uncordon", 202, "phase gpu GPU-0 ready");
+}
+
+static void test_gpu_reading(void **state)
+{
+    static const struct weir_gpu_process processes[] = {
+        {100, WEIR_GPU_PROCESS_COMPUTE, WEIR_GPU_PROCESS_HAS_MEMORY | WEIR_GPU_PROCESS_HAS_SM, 42,
+         7, WEIR_GPU_NO_INSTANCE, WEIR_GPU_NO_INSTANCE},
+        {101, WEIR_GPU_PROCESS_COMPUTE, 0, 0, 0, 3, 0}};
+    static const struct weir_gpu_mig_profile profiles[] = {{.id = 19, .name = WEIR_STR("1g.10gb")}};
+    static const struct weir_gpu_compute_instance compute[] = {{0, 0, WEIR_STR("MIG-1")}};
+    static const struct weir_gpu_instance instances[] = {
+        {.id = 3, .profile_id = 19, .placement = {2, 1}, .compute = compute, .n_compute = 1},
+        {.id = 4, .profile_id = 20}};
+    struct weir_gpu_sample sample = {.read_ms = weir_clock_mono_ms() - 500,
+                                     .has_processes = true,
+                                     .processes = processes,
+                                     .n_processes = 2};
+    struct weir_gpu_device gpu = {.uuid = WEIR_STR("GPU-1"),
+                                  .state = WEIR_GPU_HUNG,
+                                  .cause = WEIR_STR("it does not answer"),
+                                  .profiles = profiles,
+                                  .n_profiles = 1,
+                                  .instances = instances,
+                                  .n_instances = 2};
+    struct api_answer answer;
+
+    (void)state;
+    api_tick(&f);
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "reading"), "null");
+    api_answer_finish(&answer);
+    f.gpu = &gpu;
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "reading.state"), "hung");
+    assert_string_equal(api_text(&answer, "reading.cause"), "it does not answer");
+    assert_string_equal(api_text(&answer, "reading.age_ms"), "null");
+    assert_string_equal(api_text(&answer, "reading.mig"), "null");
+    api_answer_finish(&answer);
+    gpu.sample = &sample;
+    gpu.valid = WEIR_GPU_HAS_MIG_MODE | WEIR_GPU_HAS_NUMA;
+    gpu.mig_mode = true;
+    weir_gpu_set_limit(&gpu.limits, WEIR_GPU_PCIE_WIDTH_MAX, 16);
+    weir_gpu_set_metric(&sample.metrics, WEIR_GPU_POWER_MW, 350000);
+    weir_gpu_set_metric(&sample.metrics, WEIR_GPU_NVLINK_RECEIVED_BYTES_S, 0);
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "reading.numa_node"), "0");
+    assert_string_equal(api_text(&answer, "reading.limits.pcie_width_max"), "16");
+    assert_string_equal(api_text(&answer, "reading.metrics.power_mw"), "350000");
+    assert_string_equal(api_text(&answer, "reading.metrics.nvlink_received_bytes_s"), "0");
+    assert_string_equal(api_text(&answer, "reading.metrics.temperature_c"), "");
+    assert_true(atoi(api_text(&answer, "reading.age_ms")) >= 500);
+    assert_string_equal(api_text(&answer, "reading.processes[0].sm_percent"), "42");
+    assert_string_equal(api_text(&answer, "reading.processes[0].gpu_instance"), "null");
+    assert_string_equal(api_text(&answer, "reading.processes[1].memory_bytes"), "null");
+    assert_string_equal(api_text(&answer, "reading.processes[1].gpu_instance"), "3");
+    assert_string_equal(api_text(&answer, "reading.mig.enabled"), "true");
+    assert_string_equal(api_text(&answer, "reading.mig.instances[0].profile"), "1g.10gb");
+    assert_string_equal(api_text(&answer, "reading.mig.instances[0].keys[0]"), "MIG-1");
+    assert_string_equal(api_text(&answer, "reading.mig.instances[1].profile"), "");
+    api_answer_finish(&answer);
+    f.gpu = NULL;
 }
 
 /* As much of a key as is unique. */
@@ -428,10 +490,11 @@ static void test_openapi_schemas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_queues),         TEST(test_gpus),           TEST(test_gpu_by_prefix),
-        TEST(test_gpu_states),     TEST(test_nodes),          TEST(test_apply),
-        TEST(test_about),          TEST(test_metrics),        TEST(test_snapshot),
-        TEST(test_large_snapshot), TEST(test_openapi_routes), TEST(test_openapi_schemas),
+        TEST(test_queues),          TEST(test_gpus),           TEST(test_gpu_reading),
+        TEST(test_gpu_by_prefix),   TEST(test_gpu_states),     TEST(test_nodes),
+        TEST(test_apply),           TEST(test_about),          TEST(test_metrics),
+        TEST(test_snapshot),        TEST(test_large_snapshot), TEST(test_openapi_routes),
+        TEST(test_openapi_schemas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
