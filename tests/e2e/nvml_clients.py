@@ -95,7 +95,7 @@ class Clients(unittest.TestCase):
         self.assertEqual(shown["gpus"][4]["processes"], [[pid, 100 * MIB]])
 
     def test_a_lost_gpu(self):
-        self.make_fleet("3xH100", "1:lost")
+        self.make_fleet("3xH100", "gpu 1 lost")
         shown = json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))
         self.assertEqual(shown["gpus"][1], {"error": 15, "text": "GPU is lost"})
         self.assertEqual(shown["gpus"][2]["name"], "NVIDIA H100 80GB HBM3")

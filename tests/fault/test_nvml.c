@@ -66,7 +66,7 @@ static int use_adapter(struct weir_arena *arena, struct weir_err *err)
         rc = weir_nvml_processes(nvml, devices[1].uuid, arena, &processes, &n, err);
     if (rc == 0) {
         assert_int_equal(n_devices, 16);
-        assert_int_equal(n, WEIR_SIM_PROCESSES_MAX);
+        assert_int_equal(n, WEIR_SIM_LOADS_MAX);
     }
     weir_nvml_close(nvml);
     return rc;
@@ -81,7 +81,7 @@ static void the_adapter_fails_cleanly(void **state)
 
     (void)state;
     assert_int_equal(install(&fleet, NULL), 0);
-    for (uint32_t pid = 1; pid <= WEIR_SIM_PROCESSES_MAX; pid++)
+    for (uint32_t pid = 1; pid <= WEIR_SIM_LOADS_MAX; pid++)
         assert_int_equal(weir_sim_fleet_set_process(fleet, 1, pid, 1, NULL), 0);
     weir_mem_fail(0, 0);
     assert_int_equal(use_adapter(&arena, NULL), 0);

@@ -129,16 +129,20 @@ static void lists_processes_once_each(void **state)
     list_processes(devices[0].uuid);
     assert_int_equal(n, 0);
     weir_sim_fleet_read(fleet, 0, &load);
-    load.n_processes = WEIR_SIM_PROCESSES_MAX;
-    for (uint32_t i = 0; i < load.n_processes; i++)
-        load.processes[i] =
-            (struct weir_sim_process){1000 - i, i % 2 == 0 ? WEIR_SIM_COMPUTE : WEIR_SIM_GRAPHICS,
-                                      i, 0, 0};
+    load.n_loads = WEIR_SIM_LOADS_MAX;
+    for (uint32_t i = 0; i < load.n_loads; i++)
+        load.loads[i] = (struct weir_sim_load){
+            .pid = 1000 - i,
+            .kind = i % 2 == 0 ? WEIR_SIM_COMPUTE : WEIR_SIM_GRAPHICS,
+            .memory_bytes = i,
+            .gpu_instance = WEIR_NVML_NO_INSTANCE,
+            .compute_instance = WEIR_NVML_NO_INSTANCE,
+        };
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &load, NULL), 0);
     list_processes(devices[0].uuid);
-    assert_int_equal(n, WEIR_SIM_PROCESSES_MAX);
+    assert_int_equal(n, WEIR_SIM_LOADS_MAX);
     for (uint32_t i = 0; i < n; i++) {
-        assert_int_equal(processes[i].pid, 1001 - WEIR_SIM_PROCESSES_MAX + i);
+        assert_int_equal(processes[i].pid, 1001 - WEIR_SIM_LOADS_MAX + i);
         assert_true(processes[i].used_valid);
         assert_int_equal(processes[i].used_bytes, 1000 - processes[i].pid);
         assert_int_equal(processes[i].kinds, processes[i].used_bytes % 2 == 0

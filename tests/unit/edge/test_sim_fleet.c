@@ -58,8 +58,9 @@ static void makes_idle_gpus_of_the_models(void **state)
     assert_int_equal(l40s->pci_domain, 1);
     weir_sim_fleet_read(fleet, 1, &now);
     assert_int_equal(now.health, WEIR_SIM_OK);
-    assert_int_equal(now.n_processes, 0);
-    assert_int_equal(now.power_mw, 70000);
+    assert_int_equal(now.n_loads, 0);
+    assert_float_equal(now.base.power_w, 70, 1e-9);
+    assert_float_equal(now.base.temperature_c, 30, 1e-9);
     assert_int_equal(stat(temp_path("fleet"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0644);
     weir_sim_fleet_close(fleet);
@@ -105,9 +106,9 @@ static void keeps_a_file_of_the_same_gpus(void **state)
     assert_int_equal(inode(), before);
     assert_string_equal(weir_sim_fleet_facts(fleet, 3)->uuid, uuid);
     weir_sim_fleet_read(fleet, 3, &now);
-    assert_int_equal(now.n_processes, 1);
-    assert_int_equal(now.processes[0].pid, 4711);
-    assert_int_equal(now.processes[0].used_bytes, WEIR_GIB);
+    assert_int_equal(now.n_loads, 1);
+    assert_int_equal(now.loads[0].pid, 4711);
+    assert_int_equal(now.loads[0].memory_bytes, WEIR_GIB);
     weir_sim_fleet_close(fleet);
 }
 
@@ -192,7 +193,7 @@ static void replaces_what_it_cannot_read(void **state)
     fleet = open_fleet("H100", 22);
     assert_string_equal(weir_sim_fleet_facts(fleet, 0)->uuid, uuid);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 0);
+    assert_int_equal(now.n_loads, 0);
     weir_sim_fleet_close(fleet);
 
     /* No fleet at all, too short, empty. */
@@ -212,16 +213,16 @@ static void reads_a_damaged_slot_as_idle(void **state)
     uint32_t n = UINT32_MAX;
     struct weir_sim_state now;
     off_t slots = sizeof(struct weir_sim_header) + offsetof(struct weir_sim_device, slots);
-    off_t at = offsetof(struct weir_sim_state, n_processes);
+    off_t at = offsetof(struct weir_sim_state, n_loads);
 
     (void)state;
     overwrite(slots + at, &n, sizeof(n));
     overwrite(slots + (off_t)sizeof(struct weir_sim_state) + at, &n, sizeof(n));
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 0);
+    assert_int_equal(now.n_loads, 0);
     assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 7, 1, NULL), 0);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 1);
+    assert_int_equal(now.n_loads, 1);
     weir_sim_fleet_close(fleet);
 }
 
@@ -240,17 +241,17 @@ static void holds_processes_to_the_memory(void **state)
     assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 11, UINT64_MAX, &err), WEIR_E_TOO_LARGE);
     assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 0, 1, &err), WEIR_E_INVALID);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 2);
-    assert_int_equal(now.processes[0].used_bytes, room - 5);
-    assert_int_equal(now.processes[1].used_bytes, 5);
+    assert_int_equal(now.n_loads, 2);
+    assert_int_equal(now.loads[0].memory_bytes, room - 5);
+    assert_int_equal(now.loads[1].memory_bytes, 5);
 
-    now.processes[1].pid = 10;
+    now.loads[1].pid = 10;
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_INVALID);
-    now.n_processes = 0;
-    now.other_used_bytes = room + 1;
+    now.loads[1].pid = 11;
+    now.loads[1].profile = WEIR_SIM_PROFILE_MAX;
+    assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_INVALID);
+    now.n_loads = WEIR_SIM_LOADS_MAX + 1;
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_TOO_LARGE);
-    now.other_used_bytes = room;
-    assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), 0);
     weir_sim_fleet_close(fleet);
 }
 
@@ -261,16 +262,16 @@ static void removes_processes_and_knows_its_limit(void **state)
     struct weir_sim_state now;
 
     (void)state;
-    for (uint32_t pid = 1; pid <= WEIR_SIM_PROCESSES_MAX; pid++)
+    for (uint32_t pid = 1; pid <= WEIR_SIM_LOADS_MAX; pid++)
         assert_int_equal(weir_sim_fleet_set_process(fleet, 0, pid, pid, &err), 0);
     assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1000, 1, &err), WEIR_E_TOO_LARGE);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), 0);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), WEIR_E_NOT_FOUND);
-    assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, WEIR_SIM_PROCESSES_MAX, &err), 0);
+    assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, WEIR_SIM_LOADS_MAX, &err), 0);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, WEIR_SIM_PROCESSES_MAX - 2);
-    assert_int_equal(now.processes[0].pid, 2);
-    assert_int_equal(now.processes[WEIR_SIM_PROCESSES_MAX - 3].pid, WEIR_SIM_PROCESSES_MAX - 1);
+    assert_int_equal(now.n_loads, WEIR_SIM_LOADS_MAX - 2);
+    assert_int_equal(now.loads[0].pid, 2);
+    assert_int_equal(now.loads[WEIR_SIM_LOADS_MAX - 3].pid, WEIR_SIM_LOADS_MAX - 1);
     weir_sim_fleet_close(fleet);
 }
 
