@@ -71,7 +71,8 @@ static int raise_xid(struct weir_sim_fleet *fleet, uint32_t index,
         if (state->loads[i].pid == fault->pid)
             load = &state->loads[i];
     xid = weir_sim_xid_find(code);
-    rc = weir_sim_kmsg_xid(fleet, weir_sim_fleet_facts(fleet, index), code, fault->pid, at_ms, err);
+    rc = weir_sim_kmsg_xid(fleet, weir_sim_fleet_facts(fleet, index), code, fault->pid, load, at_ms,
+                           err);
     if (rc < 0)
         return rc;
     if (code == XID_OFF_THE_BUS)

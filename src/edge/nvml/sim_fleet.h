@@ -8,8 +8,8 @@
  * appended to the file "kmsg" beside the fleet (edge/nvml/sim_kmsg.h).
  *
  * Instants are milliseconds of CLOCK_BOOTTIME, as weir_clock_mono_ms() gives them. They may lie in
- * the past ("six hours ago"), in order; one before the last change of a device counts as that. A new
- * GPU has been idle for a day. */
+ * the past ("six hours ago"), in order; one before the last change of a device counts as that. A
+ * new GPU has been idle for a day. */
 #ifndef WEIR_EDGE_NVML_SIM_FLEET_H
 #define WEIR_EDGE_NVML_SIM_FLEET_H
 

@@ -90,11 +90,16 @@ static void begin_record(struct weir_sim_fleet *fleet, int64_t at_ms, struct wei
 }
 
 static void begin_xid(struct weir_sim_fleet *fleet, const struct weir_sim_facts *facts,
-                      uint32_t code, int64_t at_ms, struct weir_buf *out)
+                      uint32_t code, const struct weir_sim_load *load, int64_t at_ms,
+                      struct weir_buf *out)
 {
     begin_record(fleet, at_ms, out);
-    weir_buf_printf(out, "Xid (PCI:%04" PRIx32 ":%02" PRIx32 ":00): %" PRIu32 ", ",
-                    facts->pci_domain, facts->pci_bus, code);
+    weir_buf_printf(out, "Xid (PCI:%04" PRIx32 ":%02" PRIx32 ":00", facts->pci_domain,
+                    facts->pci_bus);
+    if (load != NULL && load->gpu_instance != WEIR_NVML_NO_INSTANCE)
+        weir_buf_printf(out, " GPU-I:%02" PRIu32 " GPU-CI:%02" PRIu32, load->gpu_instance,
+                        load->compute_instance);
+    weir_buf_printf(out, "): %" PRIu32 ", ", code);
 }
 
 /* The kernel knows a process by its short name. */
@@ -117,11 +122,12 @@ static void add_process(uint32_t pid, struct weir_buf *out)
 }
 
 int weir_sim_kmsg_xid(struct weir_sim_fleet *fleet, const struct weir_sim_facts *facts,
-                      uint32_t code, uint32_t pid, int64_t at_ms, struct weir_err *err)
+                      uint32_t code, uint32_t pid, const struct weir_sim_load *load, int64_t at_ms,
+                      struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf out = WEIR_BUF_INIT(RECORDS_BYTES_MAX);
 
-    begin_xid(fleet, facts, code, at_ms, &out);
+    begin_xid(fleet, facts, code, load, at_ms, &out);
     add_process(pid, &out);
     weir_buf_printf(&out, "%s\n", weir_sim_xid_find(code)->text);
     return append(fleet, &out, err);
@@ -156,7 +162,7 @@ int weir_sim_kmsg_action(struct weir_sim_fleet *fleet, const struct weir_sim_fac
 {
     weir_cleanup_buf struct weir_buf out = WEIR_BUF_INIT(RECORDS_BYTES_MAX);
 
-    begin_xid(fleet, facts, XID_ACTION_CHANGED, at_ms, &out);
+    begin_xid(fleet, facts, XID_ACTION_CHANGED, NULL, at_ms, &out);
     weir_buf_printf(&out,
                     "GPU recovery action changed from 0x%" PRIx32 " (%s) to 0x%" PRIx32 " (%s)\n",
                     from, action_name(from), to, action_name(to));
