@@ -293,13 +293,13 @@ int nvmlDeviceGetMemoryInfo_v2(struct weir_nvml_handle *device, struct weir_nvml
 int nvmlDeviceGetBAR1MemoryInfo(struct weir_nvml_handle *device,
                                 struct weir_nvml_bar1_memory *memory)
 {
-    struct weir_sim_view view;
-    int result = weir_sim_look(device, memory, &view);
+    struct weir_nvml_memory_v2 now;
+    int result = amounts(device, memory, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
     memory->total = UINT64_C(1) << 30;
-    while (memory->total < view.facts.memory_total_bytes)
+    while (memory->total < now.total)
         memory->total <<= 1;
     memory->used = UINT64_C(1) << 20;
     memory->free = memory->total - memory->used;
