@@ -125,49 +125,78 @@ static void fill_mig(const struct weir_gpu_model *model, struct weir_sim_facts *
                      &facts->mig_profiles[facts->n_mig_profiles++]);
 }
 
-/* The GPUs that this one's links reach: those of its model in its domain, where that has a name,
- * else as many in its node as links can join. The first of them gives the domain its number. */
+static bool is_bridge(const struct weir_gpu_model *model)
+{
+    return model->link == WEIR_GPU_LINK_NVLINK_BRIDGE;
+}
+
+/* The domain's name where it spans nodes; a bridge never does. */
+static const char *domain_of(const struct weir_fleet *fleet, const struct weir_fleet_gpu *gpu)
+{
+    return is_bridge(gpu->model) ? "" : fleet->nodes[gpu->node].link_domain;
+}
+
+static bool may_link(const struct weir_fleet *fleet, const struct weir_fleet_gpu *a,
+                     const struct weir_fleet_gpu *b)
+{
+    const char *domain = domain_of(fleet, a);
+
+    if (a->model != b->model)
+        return false;
+    return domain[0] != '\0' ? strcmp(fleet->nodes[b->node].link_domain, domain) == 0
+                             : a->node == b->node;
+}
+
+/* The first of the GPUs that this one's links reach: those of its model in its domain, where that
+ * has a name, else in its node as many as links can join. -1: there is none but itself. */
+static int64_t first_linked(const struct weir_fleet *fleet, uint32_t index)
+{
+    const struct weir_fleet_gpu *gpu = &fleet->gpus[index];
+    uint32_t room =
+        domain_of(fleet, gpu)[0] != '\0' ? WEIR_FLEET_GPUS_MAX : gpu->model->max_link_domain;
+    uint32_t first = index;
+    uint32_t n_before = 0;
+    uint32_t n_after = 0;
+
+    if (room < 2)
+        return -1;
+    for (uint32_t i = 0; i < fleet->n_gpus; i++) {
+        if (i == index || !may_link(fleet, gpu, &fleet->gpus[i]))
+            continue;
+        if (i > index)
+            n_after++;
+        else if (n_before++ % room == 0)
+            first = i;
+    }
+    if (n_before % room != 0)
+        return first;
+    return n_after > 0 ? (int64_t)index : -1;
+}
+
+/* The first GPU of a domain gives it its number. */
 static void fill_links(const struct weir_fleet *fleet, uint32_t index, uint64_t seed,
                        struct weir_sim_facts *facts)
 {
-    const struct weir_gpu_model *model = fleet->gpus[index].model;
-    const char *domain = fleet->nodes[fleet->gpus[index].node].link_domain;
-    bool is_bridge = model->link == WEIR_GPU_LINK_NVLINK_BRIDGE;
-    uint32_t room = domain[0] != '\0' && !is_bridge ? WEIR_FLEET_GPUS_MAX : model->max_link_domain;
-    uint32_t first = index;
-    uint32_t n = 0;
-    uint32_t n_after = 0;
+    const struct weir_fleet_gpu *gpu = &fleet->gpus[index];
+    const struct weir_gpu_model *model = gpu->model;
+    const char *domain = domain_of(fleet, gpu);
+    char name[WEIR_FLEET_LABEL_BYTES + 24];
+    int64_t first;
 
-    if (model->link != WEIR_GPU_LINK_NVLINK && !is_bridge)
+    if (model->link != WEIR_GPU_LINK_NVLINK && !is_bridge(model))
         return;
-    for (uint32_t i = 0; i < fleet->n_gpus; i++) {
-        const struct weir_fleet_gpu *other = &fleet->gpus[i];
-        bool is_near = domain[0] != '\0' && !is_bridge
-                           ? strcmp(fleet->nodes[other->node].link_domain, domain) == 0
-                           : other->node == fleet->gpus[index].node;
-
-        if (!is_near || other->model != model || room < 2)
-            continue;
-        if (i < index && n++ % room == 0)
-            first = i;
-        n_after += i > index;
-    }
-    if (n % (room > 0 ? room : 1) == 0) {
-        first = index;
-        if (n_after == 0)
-            return;
-    }
-    facts->link = is_bridge ? WEIR_SIM_LINK_BRIDGE : WEIR_SIM_LINK_SWITCH;
+    first = first_linked(fleet, index);
+    if (first < 0)
+        return;
+    facts->link = is_bridge(model) ? WEIR_SIM_LINK_BRIDGE : WEIR_SIM_LINK_SWITCH;
     facts->link_gen = model->link_gen > 0 ? model->link_gen : model->cc_major - 5u;
     facts->n_links = model->n_links > 0 ? model->n_links : model->link_mb_per_s / LINK_MB_PER_S;
     facts->link_mb_per_s = facts->n_links > 0 ? model->link_mb_per_s / facts->n_links : 0;
-    facts->link_domain = first + 1;
-    if (domain[0] != '\0' && !is_bridge) {
-        char name[WEIR_FLEET_LABEL_BYTES + 24];
-
-        snprintf(name, sizeof(name), "%llu/%s", (unsigned long long)seed, domain);
-        weir_hash_key128(WEIR_STR("simulated fabric"), weir_str(name), facts->fabric_uuid);
-    }
+    facts->link_domain = (uint32_t)first + 1;
+    if (domain[0] == '\0')
+        return;
+    snprintf(name, sizeof(name), "%llu/%s", (unsigned long long)seed, domain);
+    weir_hash_key128(WEIR_STR("simulated fabric"), weir_str(name), facts->fabric_uuid);
 }
 
 void weir_sim_facts_fill(const struct weir_fleet *fleet, uint32_t index, uint64_t seed,

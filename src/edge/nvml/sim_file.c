@@ -285,6 +285,9 @@ static int read_yaml(const char *path, struct reader *in)
                                 in->err);
     if (rc == 0)
         rc = read_document(in, root);
+    if (rc < 0 && in->err != NULL && in->err->line > 0)
+        return weir_error_wrap(in->err, "fleet '%s', line %" PRIu32 " column %" PRIu32, path,
+                               in->err->line, in->err->column);
     return rc < 0 ? weir_error_wrap(in->err, "fleet '%s'", path) : rc;
 }
 

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "edge/nvml/sim_layout.h"
 #include "edge/nvml/sim_model.h"
+#include "model/world.h"
 
 #include <stdint.h>
 
@@ -56,6 +57,9 @@ void weir_sim_fleet_measure(const struct weir_sim_fleet *fleet, uint32_t index, 
 int weir_sim_fleet_write(struct weir_sim_fleet *fleet, uint32_t index,
                          const struct weir_sim_state *state, struct weir_err *err);
 
+/* What a job of the class does unless it says otherwise: training is steady, a batch has its
+ * stalls, a service is bursty, a development environment interactive. */
+uint32_t weir_sim_profile_of_class(enum weir_class class);
 /* Adds the load of a process, or changes it. Its begin_ms is at_ms where it is new and 0; its share
  * is filled in. Errors as above. */
 int weir_sim_fleet_set_load(struct weir_sim_fleet *fleet, uint32_t index,

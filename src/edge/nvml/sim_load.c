@@ -106,6 +106,22 @@ static uint32_t find_load(const struct weir_sim_state *state, uint32_t pid)
     return i;
 }
 
+uint32_t weir_sim_profile_of_class(enum weir_class class)
+{
+    switch (class) {
+    case WEIR_CLASS_BATCH:
+        return WEIR_SIM_PROFILE_SAW_TOOTH;
+    case WEIR_CLASS_SERVICE:
+        return WEIR_SIM_PROFILE_BURSTY;
+    case WEIR_CLASS_DEV:
+        return WEIR_SIM_PROFILE_INTERACTIVE;
+    case WEIR_CLASS_TRAINING:
+    case WEIR_CLASS_MAX:
+        break;
+    }
+    return WEIR_SIM_PROFILE_STEADY;
+}
+
 int weir_sim_fleet_set_load(struct weir_sim_fleet *fleet, uint32_t index,
                             const struct weir_sim_load *load, int64_t at_ms, struct weir_err *err)
 {

@@ -408,3 +408,21 @@ int weir_sim_order_carry_out(struct weir_sim_fleet *fleet, const struct weir_sim
     weir_sim_fleet_reload_driver(fleet, order->down_ms, at_ms);
     return 0;
 }
+
+int weir_sim_orders_run(struct weir_sim_fleet *fleet, const struct weir_sim_order *orders, size_t n,
+                        size_t *next, int64_t begin_ms, int64_t now_ms, int64_t *ret_wait_ms,
+                        struct weir_err *err)
+{
+    int first = 0;
+
+    for (; *next < n && begin_ms + orders[*next].after_ms <= now_ms; (*next)++) {
+        struct weir_err *ret_err = first == 0 ? err : NULL;
+        int rc = weir_sim_order_carry_out(fleet, &orders[*next], begin_ms + orders[*next].after_ms,
+                                          ret_err);
+
+        if (first == 0)
+            first = rc;
+    }
+    *ret_wait_ms = *next < n ? begin_ms + orders[*next].after_ms - now_ms : WEIR_SIM_NEVER;
+    return first;
+}

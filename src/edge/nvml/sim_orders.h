@@ -48,5 +48,11 @@ int weir_sim_order_check(const struct weir_sim_fleet *fleet, const struct weir_s
 /* Now, whatever after_ms says. Errors: of the check, and of weir_sim_fleet_fault(). */
 int weir_sim_order_carry_out(struct weir_sim_fleet *fleet, const struct weir_sim_order *order,
                              int64_t at_ms, struct weir_err *err);
+/* A schedule that began at begin_ms: carries out the orders from *next on whose instant has come,
+ * and moves *next on. One that fails is passed over, and the first failure returned. *ret_wait_ms
+ * is the time until the next, or WEIR_SIM_NEVER after the last. */
+int weir_sim_orders_run(struct weir_sim_fleet *fleet, const struct weir_sim_order *orders, size_t n,
+                        size_t *next, int64_t begin_ms, int64_t now_ms, int64_t *ret_wait_ms,
+                        struct weir_err *err);
 
 #endif

@@ -428,6 +428,44 @@ static void a_reloaded_driver_must_be_initialised_anew(void **state)
     assert_true(field(0, WEIR_NVML_FIELD_TOTAL_ENERGY).value.u64 < 70000 * 30);
 }
 
+static void a_schedule_takes_its_time(void **state)
+{
+    struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_err err = WEIR_ERR_INIT;
+    struct weir_sim_order *orders;
+    int64_t begin_ms = weir_clock_mono_ms();
+    int64_t wait_ms = 0;
+    size_t next = 0;
+    size_t n = 0;
+    unsigned value;
+
+    (void)state;
+    assert_int_equal(weir_sim_orders_parse(WEIR_STR("at 30s gpu 0 xid 79\ngpu 70 lost\n"
+                                                    "gpu 1 xid 13\nat 1m gpu 0 recovered\n"),
+                                           &arena, &orders, &n, &err),
+                     0);
+    assert_int_equal(weir_sim_order_check(fleet, &orders[0], &err), WEIR_E_NOT_FOUND);
+    assert_int_equal(err.line, 2);
+    assert_int_equal(weir_sim_orders_run(fleet, orders, n, &next, begin_ms, begin_ms + 5000,
+                                         &wait_ms, &err),
+                     WEIR_E_NOT_FOUND);
+    assert_int_equal(next, 2);
+    assert_int_equal(wait_ms, 25000);
+    assert_non_null(strstr(kmsg(), "): 13,"));
+    assert_int_equal(sim.DeviceGetPowerUsage(handle(0), &value), 0);
+    assert_int_equal(weir_sim_orders_run(fleet, orders, n, &next, begin_ms, begin_ms + 30000,
+                                         &wait_ms, &err),
+                     0);
+    assert_int_equal(wait_ms, 30000);
+    assert_int_equal(sim.DeviceGetHandleByIndex_v2(0, &(gpu){NULL}), WEIR_NVML_GPU_IS_LOST);
+    assert_int_equal(weir_sim_orders_run(fleet, orders, n, &next, begin_ms, begin_ms + 99000,
+                                         &wait_ms, &err),
+                     0);
+    assert_true(wait_ms == WEIR_SIM_NEVER);
+    assert_int_equal(sim.DeviceGetPowerUsage(handle(0), &value), 0);
+    weir_arena_finish(&arena);
+}
+
 static void links_and_places(void **state)
 {
     struct weir_nvml_fabric_v3 fabric = {.version = WEIR_NVML_STRUCT_VERSION(fabric, 3)};
@@ -588,6 +626,7 @@ int main(void)
         TEST(caps_throttle),
         TEST(a_hang_holds_up_its_own_gpu_only),
         TEST(a_reloaded_driver_must_be_initialised_anew),
+        TEST(a_schedule_takes_its_time),
         TEST(links_and_places),
         TEST(gpm_is_what_passed_between_two_samples),
         TEST(a_boot_leaves_the_identity_only),

@@ -1,6 +1,8 @@
 #include "edge/nvml/sim_fleet.h"
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/time.h"
 #include "base/units.h"
 #include "model/gpu_catalogue.h"
 
@@ -275,6 +277,41 @@ static void removes_processes_and_knows_its_limit(void **state)
     weir_sim_fleet_close(fleet);
 }
 
+static void each_class_has_its_profile(void **state)
+{
+    uint32_t seen = 0;
+
+    (void)state;
+    for (int class = 0; class < WEIR_CLASS_MAX; class ++)
+        seen |= 1u << weir_sim_profile_of_class(class);
+    assert_int_equal(__builtin_popcount(seen), WEIR_CLASS_MAX);
+    assert_int_equal(weir_sim_profile_of_class(WEIR_CLASS_TRAINING), WEIR_SIM_PROFILE_STEADY);
+}
+
+static void a_load_has_its_past(void **state)
+{
+    struct weir_sim_fleet *fleet = open_fleet("H100", 1);
+    int64_t now_ms = weir_clock_mono_ms();
+    struct weir_sim_load load = {.pid = 3,
+                                 .profile = WEIR_SIM_PROFILE_STEADY,
+                                 .memory_bytes = WEIR_GIB,
+                                 .gpu_instance = WEIR_NVML_NO_INSTANCE};
+    struct weir_sim_reading reading;
+
+    (void)state;
+    assert_int_equal(weir_sim_fleet_set_load(fleet, 0, &load, now_ms - 6 * WEIR_TIME_H, NULL), 0);
+    weir_sim_fleet_measure(fleet, 0, now_ms, &reading);
+    assert_true(reading.base.power_w > 500 && reading.base.temperature_c > 60);
+    /* 18 idle hours, then six busy ones. */
+    assert_true(reading.base.energy_j > 70.0 * 18 * 3600 + 550.0 * 6 * 3600);
+    weir_sim_fleet_measure(fleet, 0, now_ms - 3 * WEIR_TIME_H, &reading);
+    assert_true(reading.base.power_w > 500);
+    assert_int_equal(weir_sim_fleet_remove_load(fleet, 0, 3, now_ms, NULL), 0);
+    weir_sim_fleet_measure(fleet, 0, now_ms + WEIR_TIME_MIN, &reading);
+    assert_true(reading.base.power_w < 71 && reading.base.temperature_c > 35);
+    weir_sim_fleet_close(fleet);
+}
+
 /* Several processes make the file at once: one wins, the others find it or are refused, and all
  * that got it saw the same GPU. */
 static void writers_that_race_agree(void **state)
@@ -322,6 +359,8 @@ int main(void)
         TEST(reads_a_damaged_slot_as_idle),
         TEST(holds_processes_to_the_memory),
         TEST(removes_processes_and_knows_its_limit),
+        TEST(each_class_has_its_profile),
+        TEST(a_load_has_its_past),
         TEST(writers_that_race_agree),
     };
 

@@ -21,7 +21,6 @@ API int nvmlInit(void);
 API int nvmlInit_v2(void);
 API int nvmlInitWithFlags(unsigned flags);
 API int nvmlShutdown(void);
-API void weirSimSetInstant(int64_t at_ms);
 
 enum {
     GI_MAX = WEIR_SIM_GPU_INSTANCES_MAX,
@@ -52,36 +51,6 @@ static const struct weir_sim_header *header; /* NULL when not initialised */
 static size_t mapped_bytes;
 static int mapped_fd = -1;
 static uint32_t mapped_loads; /* of the driver, when it was mapped */
-
-static _Thread_local int64_t instant_ms; /* 0: now */
-
-static int64_t clock_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_BOOTTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-int64_t weir_sim_now_ms(void)
-{
-    return instant_ms != 0 ? instant_ms : clock_ms();
-}
-
-uint64_t weir_sim_wall_us(void)
-{
-    struct timespec now;
-    int64_t back_ms = instant_ms != 0 ? clock_ms() - instant_ms : 0;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000 - (uint64_t)back_ms * 1000;
-}
-
-/* What this thread reads from now on is as it was at that instant; 0: as it is. */
-void weirSimSetInstant(int64_t at_ms)
-{
-    instant_ms = at_ms;
-}
 
 static const struct weir_sim_device *device_at(uint32_t index)
 {
@@ -123,7 +92,7 @@ static int check_header(const struct weir_sim_header *found, size_t bytes)
     if (found->n_devices > WEIR_SIM_DEVICES_MAX ||
         bytes < sizeof(*found) + (size_t)found->n_devices * sizeof(struct weir_sim_device))
         return WEIR_NVML_DRIVER_NOT_LOADED;
-    if (clock_ms() < __atomic_load_n(&found->driver_down_until_ms, __ATOMIC_ACQUIRE))
+    if (weir_sim_clock_ms() < __atomic_load_n(&found->driver_down_until_ms, __ATOMIC_ACQUIRE))
         return WEIR_NVML_DRIVER_NOT_LOADED;
     return WEIR_NVML_SUCCESS;
 }
@@ -331,7 +300,7 @@ static int view_device(uint32_t index, unsigned accept, struct weir_sim_view *vi
     int result;
 
     while ((result = view_now(index, view)) == WEIR_NVML_SUCCESS &&
-           clock_ms() < view->state.hang_until_ms)
+           weir_sim_clock_ms() < view->state.hang_until_ms)
         nanosleep(&slice, NULL);
     if (result != WEIR_NVML_SUCCESS)
         return result;
@@ -546,18 +515,6 @@ void weir_sim_await_bell(uint32_t bell, int64_t max_ms)
     if (at == NULL || (syscall(SYS_futex, at, FUTEX_WAIT, bell, &slice, NULL, 0) < 0 &&
                        errno != EAGAIN && errno != EINTR && errno != ETIMEDOUT))
         nanosleep(&slice, NULL);
-}
-
-int weir_sim_text(char *out, unsigned room, const char *text)
-{
-    size_t size = strlen(text) + 1;
-
-    if (out == NULL)
-        return WEIR_NVML_INVALID_ARGUMENT;
-    if (size > room)
-        return WEIR_NVML_INSUFFICIENT_SIZE;
-    memcpy(out, text, size);
-    return WEIR_NVML_SUCCESS;
 }
 
 struct weir_nvml_handle *weir_sim_gpu_handle(uint32_t index)

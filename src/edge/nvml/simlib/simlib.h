@@ -53,7 +53,8 @@ int weir_sim_find(bool (*match)(const struct weir_sim_facts *facts, const void *
 int weir_sim_find_mig(const char *uuid, struct weir_nvml_handle **ret_handle);
 /* Copies text with its NUL, or INSUFFICIENT_SIZE. */
 int weir_sim_text(char *out, unsigned room, const char *text);
-/* CLOCK_BOOTTIME, or the instant that weirSimSetInstant() said for this thread. */
+int64_t weir_sim_clock_ms(void); /* CLOCK_BOOTTIME */
+/* The same, or the instant that weirSimSetInstant() said for this thread. */
 int64_t weir_sim_now_ms(void);
 uint64_t weir_sim_wall_us(void);
 

@@ -14,6 +14,18 @@ API int nvmlDeviceGetCount_v2(unsigned *count);
 API int nvmlDeviceGetHandleByIndex(unsigned index, struct weir_nvml_handle **ret);
 API int nvmlDeviceGetHandleByIndex_v2(unsigned index, struct weir_nvml_handle **ret);
 
+int weir_sim_text(char *out, unsigned room, const char *text)
+{
+    size_t size = strlen(text) + 1;
+
+    if (out == NULL)
+        return WEIR_NVML_INVALID_ARGUMENT;
+    if (size > room)
+        return WEIR_NVML_INSUFFICIENT_SIZE;
+    memcpy(out, text, size);
+    return WEIR_NVML_SUCCESS;
+}
+
 const char *nvmlErrorString(int result)
 {
     static const struct {
