@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "edge/nvml/sim_file.h"
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
 
@@ -17,8 +16,6 @@
 #include <unistd.h>
 
 #include <cmocka.h>
-
-#include "fault.h"
 
 static int install(struct weir_sim_fleet **fleet, struct weir_err *err)
 {
@@ -69,7 +66,7 @@ static int use_adapter(struct weir_arena *arena, struct weir_err *err)
         rc = weir_nvml_processes(nvml, devices[1].uuid, arena, &processes, &n, err);
     if (rc == 0) {
         assert_int_equal(n_devices, 16);
-        assert_int_equal(n, WEIR_SIM_LOADS_MAX);
+        assert_int_equal(n, WEIR_SIM_PROCESSES_MAX);
     }
     weir_nvml_close(nvml);
     return rc;
@@ -84,7 +81,7 @@ static void the_adapter_fails_cleanly(void **state)
 
     (void)state;
     assert_int_equal(install(&fleet, NULL), 0);
-    for (uint32_t pid = 1; pid <= WEIR_SIM_LOADS_MAX; pid++)
+    for (uint32_t pid = 1; pid <= WEIR_SIM_PROCESSES_MAX; pid++)
         assert_int_equal(weir_sim_fleet_set_process(fleet, 1, pid, 1, NULL), 0);
     weir_mem_fail(0, 0);
     assert_int_equal(use_adapter(&arena, NULL), 0);
@@ -107,60 +104,11 @@ static void the_adapter_fails_cleanly(void **state)
     weir_sim_fleet_close(fleet);
 }
 
-static int read_file(void *arg)
-{
-    struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_sim_plan plan = {.n_orders = 77};
-    struct weir_err err = WEIR_ERR_INIT;
-    int rc = weir_sim_file_read(weir_str(arg), 1, &arena, &plan, &err);
-
-    assert_int_equal(err.code, rc);
-    assert_int_equal(plan.n_orders, rc == 0 ? 60 : 77);
-    weir_arena_finish(&arena);
-    return rc;
-}
-
-static void a_fleet_file_is_read_whole_or_not(void **state)
-{
-    char path[PATH_MAX];
-    FILE *file;
-
-    (void)state;
-    snprintf(path, sizeof(path), "%s", temp_path("f.yaml"));
-    file = fopen(path, "we");
-    fputs("nodes:\n- {name: a, count: 60, gpus: [2xH100, L4], faults: [gpu 2 lost]}\n", file);
-    fclose(file);
-    assert_true(fail_each_allocation(read_file, path) >= 4);
-}
-
-static int parse_orders(void *arg)
-{
-    struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_sim_order *orders = NULL;
-    size_t n = 0;
-    int rc = weir_sim_orders_parse(weir_str(arg), &arena, &orders, &n, NULL);
-
-    assert_int_equal(n, rc == 0 ? 3 : 0);
-    weir_arena_finish(&arena);
-    return rc;
-}
-
-static void faults_are_read_whole_or_not(void **state)
-{
-    char text[] = "at 3s gpu 0 lost\nat 2s gpu 0 xid 13\ndriver reload";
-
-    (void)state;
-    assert_true(fail_each_allocation(parse_orders, text) >= 1);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(install_fails_whole, temp_dir_make, temp_dir_remove),
         cmocka_unit_test_setup_teardown(the_adapter_fails_cleanly, temp_dir_make, temp_dir_remove),
-        cmocka_unit_test_setup_teardown(a_fleet_file_is_read_whole_or_not, temp_dir_make,
-                                        temp_dir_remove),
-        cmocka_unit_test(faults_are_read_whole_or_not),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@
 enum {
     WEIR_SIM_VERSION = 2, /* a reader takes exactly its own */
     WEIR_SIM_DEVICES_MAX = 4096,
-    WEIR_SIM_LOADS_MAX = 48, /* as many clients as MPS lets on a GPU */
+    WEIR_SIM_PROCESSES_MAX = 48, /* as many clients as MPS lets on a GPU; each has one load */
     WEIR_SIM_NODE_BYTES = 64,
     WEIR_SIM_LABEL_BYTES = 32,
     WEIR_SIM_EVENTS_MAX = 256,
@@ -188,7 +188,7 @@ struct weir_sim_state {
     uint32_t remap_failed;
     uint32_t reserved;
     uint32_t n_loads;
-    struct weir_sim_load loads[WEIR_SIM_LOADS_MAX];
+    struct weir_sim_load loads[WEIR_SIM_PROCESSES_MAX];
 };
 
 struct weir_sim_compute_instance {
@@ -272,7 +272,7 @@ static inline bool weir_sim_try_read(const struct weir_sim_device *device,
 {
     return weir_sim_try_read_words(&device->count, device->slots[0], ret_state,
                                    WEIR_SIM_STATE_WORDS) &&
-           ret_state->n_loads <= WEIR_SIM_LOADS_MAX;
+           ret_state->n_loads <= WEIR_SIM_PROCESSES_MAX;
 }
 
 static inline void weir_sim_publish_mig(struct weir_sim_device *device,

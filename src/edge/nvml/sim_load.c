@@ -57,9 +57,9 @@ static int check_memory(const struct weir_sim_facts *facts, const struct weir_si
 static int check_loads(const struct weir_sim_facts *facts, const struct weir_sim_mig *mig,
                        struct weir_sim_state *state, struct weir_err *err)
 {
-    if (state->n_loads > WEIR_SIM_LOADS_MAX)
+    if (state->n_loads > WEIR_SIM_PROCESSES_MAX)
         return weir_error(err, WEIR_E_TOO_LARGE, "more than %d processes on '%s'",
-                          WEIR_SIM_LOADS_MAX, facts->uuid);
+                          WEIR_SIM_PROCESSES_MAX, facts->uuid);
     for (uint32_t i = 0; i < state->n_loads; i++) {
         struct weir_sim_load *load = &state->loads[i];
         uint64_t room = 0;
@@ -131,9 +131,9 @@ int weir_sim_fleet_set_load(struct weir_sim_fleet *fleet, uint32_t index,
 
     weir_sim_fleet_read_at(fleet, index, at_ms, &state);
     i = find_load(&state, load->pid);
-    if (i == WEIR_SIM_LOADS_MAX)
+    if (i == WEIR_SIM_PROCESSES_MAX)
         return weir_error(err, WEIR_E_TOO_LARGE, "more than %d processes on '%s'",
-                          WEIR_SIM_LOADS_MAX, weir_sim_fleet_facts(fleet, index)->uuid);
+                          WEIR_SIM_PROCESSES_MAX, weir_sim_fleet_facts(fleet, index)->uuid);
     if (begin_ms == 0)
         begin_ms = i < state.n_loads ? state.loads[i].begin_ms : at_ms;
     if (i == state.n_loads)

@@ -129,7 +129,7 @@ static void lists_processes_once_each(void **state)
     list_processes(devices[0].uuid);
     assert_int_equal(n, 0);
     weir_sim_fleet_read(fleet, 0, &load);
-    load.n_loads = WEIR_SIM_LOADS_MAX;
+    load.n_loads = WEIR_SIM_PROCESSES_MAX;
     for (uint32_t i = 0; i < load.n_loads; i++)
         load.loads[i] = (struct weir_sim_load){
             .pid = 1000 - i,
@@ -140,9 +140,9 @@ static void lists_processes_once_each(void **state)
         };
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &load, NULL), 0);
     list_processes(devices[0].uuid);
-    assert_int_equal(n, WEIR_SIM_LOADS_MAX);
+    assert_int_equal(n, WEIR_SIM_PROCESSES_MAX);
     for (uint32_t i = 0; i < n; i++) {
-        assert_int_equal(processes[i].pid, 1001 - WEIR_SIM_LOADS_MAX + i);
+        assert_int_equal(processes[i].pid, 1001 - WEIR_SIM_PROCESSES_MAX + i);
         assert_true(processes[i].used_valid);
         assert_int_equal(processes[i].used_bytes, 1000 - processes[i].pid);
         assert_int_equal(processes[i].kinds, processes[i].used_bytes % 2 == 0

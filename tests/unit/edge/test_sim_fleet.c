@@ -252,7 +252,7 @@ static void holds_processes_to_the_memory(void **state)
     now.loads[1].pid = 11;
     now.loads[1].profile = WEIR_SIM_PROFILE_MAX;
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_INVALID);
-    now.n_loads = WEIR_SIM_LOADS_MAX + 1;
+    now.n_loads = WEIR_SIM_PROCESSES_MAX + 1;
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_TOO_LARGE);
     weir_sim_fleet_close(fleet);
 }
@@ -264,16 +264,16 @@ static void removes_processes_and_knows_its_limit(void **state)
     struct weir_sim_state now;
 
     (void)state;
-    for (uint32_t pid = 1; pid <= WEIR_SIM_LOADS_MAX; pid++)
+    for (uint32_t pid = 1; pid <= WEIR_SIM_PROCESSES_MAX; pid++)
         assert_int_equal(weir_sim_fleet_set_process(fleet, 0, pid, pid, &err), 0);
     assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1000, 1, &err), WEIR_E_TOO_LARGE);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), 0);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), WEIR_E_NOT_FOUND);
-    assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, WEIR_SIM_LOADS_MAX, &err), 0);
+    assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, WEIR_SIM_PROCESSES_MAX, &err), 0);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_loads, WEIR_SIM_LOADS_MAX - 2);
+    assert_int_equal(now.n_loads, WEIR_SIM_PROCESSES_MAX - 2);
     assert_int_equal(now.loads[0].pid, 2);
-    assert_int_equal(now.loads[WEIR_SIM_LOADS_MAX - 3].pid, WEIR_SIM_LOADS_MAX - 1);
+    assert_int_equal(now.loads[WEIR_SIM_PROCESSES_MAX - 3].pid, WEIR_SIM_PROCESSES_MAX - 1);
     weir_sim_fleet_close(fleet);
 }
 

@@ -473,7 +473,7 @@ static int is_of_one_state(const struct weir_nvml_process_v2 *list, unsigned n, 
 static void readers_never_see_half_a_change(void **state)
 {
     enum { CHANGES = 5000, CHANGES_MIN = 20, LIMIT_S = 5 };
-    struct weir_nvml_process_v2 list[WEIR_SIM_LOADS_MAX];
+    struct weir_nvml_process_v2 list[WEIR_SIM_PROCESSES_MAX];
     unsigned n_changes = 0;
     unsigned n_torn = 0;
     uint32_t last = 0;
@@ -491,7 +491,7 @@ static void readers_never_see_half_a_change(void **state)
     while (n_changes < CHANGES && n_torn == 0 && weir_clock_mono_us() < until_us) {
         uint32_t round = 0;
 
-        n = WEIR_SIM_LOADS_MAX;
+        n = WEIR_SIM_PROCESSES_MAX;
         if (sim.DeviceGetComputeRunningProcesses_v3(handle(0), &n, list) != 0 ||
             !is_of_one_state(list, n, &round))
             n_torn++;
@@ -505,7 +505,7 @@ static void readers_never_see_half_a_change(void **state)
     assert_true(n_changes >= CHANGES_MIN);
 
     /* The writer died at any point; what it last said still stands. */
-    n = WEIR_SIM_LOADS_MAX;
+    n = WEIR_SIM_PROCESSES_MAX;
     assert_int_equal(sim.DeviceGetComputeRunningProcesses_v3(handle(0), &n, list), 0);
     assert_true(is_of_one_state(list, n, &last));
 }
