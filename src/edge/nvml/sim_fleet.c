@@ -117,7 +117,8 @@ static int open_existing(const char *path, struct weir_sim_fleet *fleet, struct 
 
 static bool is_readable(const struct weir_sim_header *header, size_t bytes)
 {
-    return header->version == WEIR_SIM_VERSION && header->header_bytes == sizeof(*header) &&
+    return bytes >= sizeof(*header) && header->version == WEIR_SIM_VERSION &&
+           header->header_bytes == sizeof(*header) &&
            header->device_bytes == sizeof(struct weir_sim_device) &&
            header->n_devices <= WEIR_SIM_DEVICES_MAX && bytes == bytes_for(header->n_devices) &&
            header->retired == 0;
@@ -208,14 +209,13 @@ static int look_at_existing(struct weir_sim_fleet *file, const struct stat *st, 
 {
     int rc;
 
-    if (file->fd < 0 || st->st_size < (off_t)sizeof(struct weir_sim_header))
+    if (file->fd < 0 || st->st_size < (off_t)offsetof(struct weir_sim_header, header_bytes))
         return 0;
     rc = map_file(file, (size_t)st->st_size, path, err);
-    if (rc < 0)
-        return rc;
-    if (memcmp(file->header->magic, WEIR_SIM_MAGIC, sizeof(file->header->magic)) == 0)
+    if (rc == 0 && file->header != NULL &&
+        memcmp(file->header->magic, WEIR_SIM_MAGIC, sizeof(file->header->magic)) == 0)
         *seed = file->header->seed;
-    return 0;
+    return rc;
 }
 
 static bool may_keep(const struct weir_sim_fleet *file, const struct weir_fleet *wanted,

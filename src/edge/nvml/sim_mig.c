@@ -73,8 +73,10 @@ uint32_t weir_sim_mig_starts(const struct weir_sim_facts *facts, const struct we
  * upper half first. */
 static uint32_t id_of(const struct weir_sim_facts *facts, uint32_t start, uint32_t size)
 {
-    uint32_t n = size > 0 ? facts->mig_memory_slices / size : 1;
+    uint32_t n = size > 0 ? facts->mig_memory_slices / size : 0;
 
+    if (n == 0)
+        return 0;
     return n - 1 + (start / size + n / 2) % n;
 }
 

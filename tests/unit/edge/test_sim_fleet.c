@@ -198,6 +198,14 @@ static void replaces_what_it_cannot_read(void **state)
     assert_int_equal(now.n_loads, 0);
     weir_sim_fleet_close(fleet);
 
+    /* One with a shorter header, as an earlier version has. */
+    version = WEIR_SIM_VERSION - 1;
+    overwrite(offsetof(struct weir_sim_header, version), &version, sizeof(version));
+    assert_int_equal(truncate(temp_path("fleet"), 300), 0);
+    fleet = open_fleet("H100", 23);
+    assert_string_equal(weir_sim_fleet_facts(fleet, 0)->uuid, uuid);
+    weir_sim_fleet_close(fleet);
+
     /* No fleet at all, too short, empty. */
     overwrite(0, "garbage", 8);
     weir_sim_fleet_close(open_fleet("H100", 1));

@@ -76,11 +76,9 @@ static unsigned percent(double share)
     return (unsigned)lround(100 * share);
 }
 
-/* Which of the two is not NULL is the one asked for. */
-static int rate(const struct weir_nvml_handle *device, unsigned *encoder, unsigned *decoder,
-                unsigned *period_us)
+static int engine(const struct weir_nvml_handle *device, bool is_encoder, unsigned *out,
+                  unsigned *period_us)
 {
-    unsigned *out = encoder != NULL ? encoder : decoder;
     struct weir_sim_reading now;
     struct weir_sim_view view;
     int result = weir_sim_measure(device, out, &view, &now);
@@ -89,7 +87,7 @@ static int rate(const struct weir_nvml_handle *device, unsigned *encoder, unsign
         return result;
     if (period_us == NULL)
         return WEIR_NVML_INVALID_ARGUMENT;
-    *out = percent(encoder != NULL ? now.encoder : now.decoder);
+    *out = percent(is_encoder ? now.encoder : now.decoder);
     *period_us = SAMPLING_PERIOD_US;
     return WEIR_NVML_SUCCESS;
 }
@@ -114,13 +112,13 @@ int nvmlDeviceGetUtilizationRates(struct weir_nvml_handle *device,
 int nvmlDeviceGetEncoderUtilization(struct weir_nvml_handle *device, unsigned *out,
                                     unsigned *period_us)
 {
-    return rate(device, out, NULL, period_us);
+    return engine(device, true, out, period_us);
 }
 
 int nvmlDeviceGetDecoderUtilization(struct weir_nvml_handle *device, unsigned *out,
                                     unsigned *period_us)
 {
-    return rate(device, NULL, out, period_us);
+    return engine(device, false, out, period_us);
 }
 
 int nvmlDeviceGetTemperature(struct weir_nvml_handle *device, unsigned sensor, unsigned *out)
