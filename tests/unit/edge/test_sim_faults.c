@@ -323,6 +323,7 @@ static void errors_are_counted(void **state)
     assert_int_equal(rows[3], 1);
     assert_int_equal(field(0, WEIR_NVML_FIELD_ECC_DBE_VOLATILE).value.u64, 2);
     assert_int_equal(field(0, WEIR_NVML_FIELD_REMAPPED_PENDING).value.u32, 1);
+    assert_int_equal(field(0, WEIR_NVML_FIELD_RETIRED_SBE).result, WEIR_NVML_NOT_SUPPORTED);
     /* A reset clears what is volatile and does what was pending. */
     order("gpu 0 recovered");
     assert_int_equal(field(0, WEIR_NVML_FIELD_ECC_DBE_VOLATILE).value.u64, 0);

@@ -44,8 +44,19 @@ static void set_link_data(const struct moment *at, struct weir_nvml_field_value 
     set_u64(field, (uint64_t)kib);
 }
 
-static bool fill_errors(const struct weir_sim_state *state, struct weir_nvml_field_value *field)
+/* Rows are remapped from Ampere on; before, pages were retired. */
+static void set_of_generation(const struct weir_sim_view *view, bool is_remap, uint32_t value,
+                              struct weir_nvml_field_value *field)
 {
+    set_u32(field, value);
+    if (is_remap != (view->facts.cc_major >= 8))
+        field->result = WEIR_NVML_NOT_SUPPORTED;
+}
+
+static bool fill_errors(const struct weir_sim_view *view, struct weir_nvml_field_value *field)
+{
+    const struct weir_sim_state *state = &view->state;
+
     switch (field->field) {
     case WEIR_NVML_FIELD_ECC_SBE_VOLATILE:
         set_u64(field, state->ecc_volatile[WEIR_NVML_ECC_CORRECTED]);
@@ -60,16 +71,21 @@ static bool fill_errors(const struct weir_sim_state *state, struct weir_nvml_fie
         set_u64(field, state->ecc_aggregate[WEIR_NVML_ECC_UNCORRECTED]);
         return true;
     case WEIR_NVML_FIELD_REMAPPED_CORRECTABLE:
-        set_u32(field, state->remapped_correctable);
+        set_of_generation(view, true, state->remapped_correctable, field);
         return true;
     case WEIR_NVML_FIELD_REMAPPED_UNCORRECTABLE:
-        set_u32(field, state->remapped_uncorrectable);
+        set_of_generation(view, true, state->remapped_uncorrectable, field);
         return true;
     case WEIR_NVML_FIELD_REMAPPED_PENDING:
-        set_u32(field, state->remap_pending);
+        set_of_generation(view, true, state->remap_pending, field);
         return true;
     case WEIR_NVML_FIELD_REMAPPED_FAILURE:
-        set_u32(field, state->remap_failed);
+        set_of_generation(view, true, state->remap_failed, field);
+        return true;
+    case WEIR_NVML_FIELD_RETIRED_SBE:
+    case WEIR_NVML_FIELD_RETIRED_DBE:
+    case WEIR_NVML_FIELD_RETIRED_PENDING:
+        set_of_generation(view, false, 0, field);
         return true;
     case WEIR_NVML_FIELD_PCIE_REPLAY:
     case WEIR_NVML_FIELD_PCIE_REPLAY_ROLLOVER:
@@ -142,6 +158,7 @@ static bool fill_link(const struct moment *at, struct weir_nvml_field_value *fie
     case WEIR_NVML_FIELD_NVLINK_CRC_DATA_TOTAL:
     case WEIR_NVML_FIELD_NVLINK_REPLAY_TOTAL:
     case WEIR_NVML_FIELD_NVLINK_RECOVERY_TOTAL:
+    case WEIR_NVML_FIELD_NVLINK_ECC_TOTAL:
         set_u64(field, 0);
         if (!has_links)
             field->result = WEIR_NVML_NOT_SUPPORTED;
@@ -167,8 +184,7 @@ static void fill_field(const struct moment *at, struct weir_nvml_field_value *fi
     }
     if (field->field == WEIR_NVML_FIELD_MEMORY_TEMP)
         set_u32(field, (uint32_t)lround(at->now.memory_temperature_c));
-    else if (!fill_errors(&at->view->state, field) && !fill_power(at, field) &&
-             !fill_link(at, field))
+    else if (!fill_errors(at->view, field) && !fill_power(at, field) && !fill_link(at, field))
         field->result = WEIR_NVML_NOT_SUPPORTED;
 }
 
