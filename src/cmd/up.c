@@ -15,8 +15,9 @@ static const struct weir_option options[] = {
     {.name = "simulate",
      .kind = WEIR_OPTION_TEXT,
      .argument = "SPEC|auto",
-     .help = "simulated GPUs, such as 8xH100 or 2x8xH100+4xL40S; list: say which models there are; "
-             "auto: real ones where a driver answers, else simulated ones",
+     .help = "simulated GPUs, such as 8xH100 or 2x8xH100+4xL40S, or a .yaml file of nodes; list: "
+             "say which models there are; auto: real ones where a driver answers, else simulated "
+             "ones",
      .example = "8xH100"},
     {.name = "data",
      .kind = WEIR_OPTION_DIR,

@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 import client_venv
 
 HERE = Path(__file__).resolve().parent
-OURS_ONLY = {"weirSimDeviceGetNode"}
+OURS_ONLY = {"weirSimDeviceGetLabel", "weirSimDeviceGetNode", "weirSimSetInstant"}
 # By this name clients tell drivers whose process records are wider than everybody else's.
 NEVER = "nvmlDeviceGetConfComputeMemSizeInfo"
 

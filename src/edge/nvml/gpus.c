@@ -81,9 +81,9 @@ static void remove_dead(struct weir_sim_fleet *fleet)
         struct weir_sim_state state;
 
         weir_sim_fleet_read(fleet, i, &state);
-        for (uint32_t p = 0; p < state.n_processes; p++)
-            if (kill((pid_t)state.processes[p].pid, 0) < 0 && errno == ESRCH)
-                weir_sim_fleet_remove_process(fleet, i, state.processes[p].pid, NULL);
+        for (uint32_t p = 0; p < state.n_loads; p++)
+            if (kill((pid_t)state.loads[p].pid, 0) < 0 && errno == ESRCH)
+                weir_sim_fleet_remove_process(fleet, i, state.loads[p].pid, NULL);
     }
 }
 

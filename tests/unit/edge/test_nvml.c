@@ -155,11 +155,15 @@ static void lists_processes_once_each(void **state)
     list_processes(0);
     assert_int_equal(n, 0);
     weir_sim_fleet_read(fleet, 0, &load);
-    load.n_processes = WEIR_SIM_PROCESSES_MAX;
-    for (uint32_t i = 0; i < load.n_processes; i++)
-        load.processes[i] =
-            (struct weir_sim_process){1000 - i, i % 2 == 0 ? WEIR_SIM_COMPUTE : WEIR_SIM_GRAPHICS,
-                                      i, 0, 0};
+    load.n_loads = WEIR_SIM_PROCESSES_MAX;
+    for (uint32_t i = 0; i < load.n_loads; i++)
+        load.loads[i] = (struct weir_sim_load){
+            .pid = 1000 - i,
+            .kind = i % 2 == 0 ? WEIR_SIM_COMPUTE : WEIR_SIM_GRAPHICS,
+            .memory_bytes = i,
+            .gpu_instance = WEIR_NVML_NO_INSTANCE,
+            .compute_instance = WEIR_NVML_NO_INSTANCE,
+        };
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &load, NULL), 0);
     list_processes(0);
     assert_int_equal(n, WEIR_SIM_PROCESSES_MAX);
