@@ -57,6 +57,13 @@ enum { WEIR_NVML_VALUE_UNSIGNED_INT = 1, WEIR_NVML_VALUE_UNSIGNED_LONG_LONG = 3 
 #define WEIR_NVML_EVENT_PSTATE         UINT64_C(0x04)
 #define WEIR_NVML_EVENT_XID            UINT64_C(0x08)
 #define WEIR_NVML_EVENT_CLOCK          UINT64_C(0x10)
+#define WEIR_NVML_EVENT_ECC_STORM      UINT64_C(0x200)
+#define WEIR_NVML_EVENT_DRAM_RETIRED   UINT64_C(0x400)
+#define WEIR_NVML_EVENT_DRAM_FAILED    UINT64_C(0x800)
+#define WEIR_NVML_EVENT_POISON         UINT64_C(0x1000) /* contained */
+#define WEIR_NVML_EVENT_POISON_FATAL   UINT64_C(0x2000)
+#define WEIR_NVML_EVENT_UNAVAILABLE    UINT64_C(0x4000)
+#define WEIR_NVML_EVENT_RECOVERY       UINT64_C(0x8000)
 
 /* A structure that carries its version says size and number in its first word. */
 #define WEIR_NVML_STRUCT_VERSION(type, number) ((uint32_t)sizeof(type) | (uint32_t)(number) << 24)
