@@ -9,7 +9,6 @@ enum {
     XID_PAGE_FAULT = 31,
     XID_REMAPPED = 63,
     JOBS_MIN = 2,
-    UNKNOWN_JOBS_MIN = 3,
     REMAPPED_MIN = 8,
     OTHERS_MIN = 5,
     PLACE_RADIX = 1000
@@ -95,25 +94,19 @@ static void judge_app(const struct weir_health *health, const struct weir_fault_
                       bool at_one_place, struct weir_repeat *repeat)
 {
     int64_t place = entry->place[entry->n - 1];
-    uint32_t n_jobs = 0, n_unknown = 0;
+    uint32_t n_jobs = 0;
 
     if (at_one_place && place < 0)
         return;
     for (uint32_t i = 0; i < entry->n; i++) {
         if (at_one_place && entry->place[i] != place)
             continue;
-        if (entry->job[i] == 0)
-            n_unknown++;
-        else if (!has_job(entry, entry->job[i], i) &&
-                 !fails_elsewhere(health, entry, entry->job[i]))
-            n_jobs++;
+        n_jobs += entry->job[i] != 0 && !has_job(entry, entry->job[i], i) &&
+                  !fails_elsewhere(health, entry, entry->job[i]);
     }
     if (n_jobs >= JOBS_MIN) {
         repeat->action = WEIR_FAULT_ACTION_SUPPORT;
         repeat->why = "several jobs had this error on this GPU within a day, and on no other";
-    } else if (n_unknown >= UNKNOWN_JOBS_MIN) {
-        repeat->action = WEIR_FAULT_ACTION_WATCH;
-        repeat->why = "it comes again and again on this GPU";
     }
 }
 

@@ -1,11 +1,12 @@
 /* core/health/repeat.h — what becomes of an error that comes again.
  *
  * An episode is noted once for each code and device. Within a day:
- *   13, 31    from two jobs that had no such error on another device: the GPU is suspected,
- * SUPPORT. 13 counts only at one GPC and TPC. Jobs unknown: three times make it WATCH 63 eight
- * times: SUPPORT (a bank takes eight remapped rows) 74        as its register bits say, on one link
- *   others of hardware, firmware, driver or fabric: five times, SUPPORT
- *   an SXid that is only recorded: five times, WATCH
+ *   13, 31: two jobs had it that had it on no other device: SUPPORT; of 13 only what
+ *      happened at one GPC and TPC counts, and where no job is known nothing does
+ *   63: eight times, as many as a bank has rows to spare: SUPPORT
+ *   74: as its register bits say, on one link
+ *   others of hardware, firmware, driver or fabric: five times: SUPPORT
+ *   an SXid that is only recorded: five times: WATCH
  * Sources: NVIDIA's Xid catalogue (workflows for 13, 31, 74), DCGM's and NVSentinel's published
  * thresholds; the rest is ours. */
 #ifndef WEIR_CORE_HEALTH_REPEAT_H
