@@ -2,10 +2,12 @@
  *
  * Columns: id, class, expected_action, line, source. `\n` in the line stands for a line break; a
  * row of several lines is one scene. What the class column says behind "note=" of the scene around
- * the line ("all 8 GPUs at once") is played; nothing else of that column is looked at. Forms of a
- * line that are no log line: kmsg record 'PRIO,…;MESSAGE'         a record of /dev/kmsg event:
- * expected_gpus=8 nvml_gpus=7   what the driver library tells; also nvml_recovery=N, nvml_return=N,
- * nvml_xid=N, nvml_event=0xN
+ * the line ("all 8 GPUs at once", "again 5 times, of one job") is played; nothing else of that
+ * column is looked at. Two forms are no log line:
+ *     kmsg record 'PRIO,…;MESSAGE'
+ *     event: expected_gpus=8 nvml_gpus=7
+ * The second is what the driver library tells: also nvml_recovery=N, nvml_return=N, nvml_xid=N and
+ * nvml_event=0xN.
  *
  * Of a single event the action is the class's; of more it is the heaviest incident's, once time has
  * settled it. Prints a row for each case and the total; 0 only if all are as expected, 2 for a file
@@ -154,8 +156,8 @@ static void show(enum weir_fault_action action, enum weir_fault_action then, cha
              then != WEIR_FAULT_ACTION_NOT_EVENT ? weir_fault_action_name(then) : "");
 }
 
-/* An episode for each "again": an hour apart, each from a job of its own. */
-static int64_t feed_scene(struct scene *scene, unsigned n_episodes, bool one_job)
+/* An episode for each "again", an hour apart, each from a job of its own or all from one. */
+static void feed_scene(struct scene *scene, unsigned n_episodes, bool one_job)
 {
     const int64_t hour_ms = 3600 * 1000;
     int64_t now_ms = 0;
@@ -170,7 +172,6 @@ static int64_t feed_scene(struct scene *scene, unsigned n_episodes, bool one_job
             (void)weir_health_feed(&health, &scene->events[i]);
         }
     weir_health_tick(&health, now_ms + WEIR_INCIDENT_SETTLE_MS);
-    return now_ms;
 }
 
 static void judge_incidents(char *ret, size_t size)
@@ -211,8 +212,7 @@ static void judge(struct weir_str class, struct weir_str line, char *ret, size_t
         show((enum weir_fault_action)one.action, (enum weir_fault_action)one.then, ret, size);
         return;
     }
-    (void)feed_scene(&scene, (unsigned)n_episodes,
-                     weir_str_find(class, WEIR_STR("of one job")) >= 0);
+    feed_scene(&scene, (unsigned)n_episodes, weir_str_find(class, WEIR_STR("of one job")) >= 0);
     judge_incidents(ret, size);
 }
 

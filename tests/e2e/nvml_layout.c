@@ -55,6 +55,15 @@ SAME_VALUE(WEIR_NVML_EVENT_DOUBLE_BIT_ECC, nvmlEventTypeDoubleBitEccError);
 SAME_VALUE(WEIR_NVML_EVENT_PSTATE, nvmlEventTypePState);
 SAME_VALUE(WEIR_NVML_EVENT_XID, nvmlEventTypeXidCriticalError);
 SAME_VALUE(WEIR_NVML_EVENT_CLOCK, nvmlEventTypeClock);
+#ifdef nvmlEventTypeGpuRecoveryAction /* an older header knows fewer of them */
+SAME_VALUE(WEIR_NVML_EVENT_ECC_STORM, nvmlEventTypeSingleBitEccErrorStorm);
+SAME_VALUE(WEIR_NVML_EVENT_DRAM_RETIRED, nvmlEventTypeDramRetirementEvent);
+SAME_VALUE(WEIR_NVML_EVENT_DRAM_FAILED, nvmlEventTypeDramRetirementFailure);
+SAME_VALUE(WEIR_NVML_EVENT_POISON, nvmlEventTypeNonFatalPoisonError);
+SAME_VALUE(WEIR_NVML_EVENT_POISON_FATAL, nvmlEventTypeFatalPoisonError);
+SAME_VALUE(WEIR_NVML_EVENT_UNAVAILABLE, nvmlEventTypeGpuUnavailableError);
+SAME_VALUE(WEIR_NVML_EVENT_RECOVERY, nvmlEventTypeGpuRecoveryAction);
+#endif
 SAME_VALUE(WEIR_NVML_VALUE_NOT_AVAILABLE, NVML_VALUE_NOT_AVAILABLE);
 SAME_VALUE(WEIR_NVML_STRUCT_VERSION(struct weir_nvml_memory_v2, 2), nvmlMemory_v2);
 SAME_VALUE(WEIR_NVML_STRUCT_VERSION(struct weir_nvml_temperature_v1, 1), nvmlTemperature_v1);
