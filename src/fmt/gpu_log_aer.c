@@ -31,6 +31,23 @@ static uint8_t find_severity(struct weir_str text)
     return WEIR_GPU_LOG_SEVERITY_UNKNOWN;
 }
 
+/* "DPC: containment event": the port cut its device off. "pciehp: Slot(2): Link Down": it went. */
+static bool read_port(struct weir_str text, struct weir_gpu_log *log)
+{
+    struct weir_str rest = text, behind;
+
+    if (weir_scan_literal(&rest, "DPC: containment event"))
+        log->severity = WEIR_GPU_LOG_SEVERITY_FATAL;
+    else if (weir_scan_literal(&rest, "pciehp: Slot(") &&
+             (weir_scan_find(rest, "Link Down", &behind) ||
+              weir_scan_find(rest, "Card not present", &behind)))
+        log->severity = WEIR_GPU_LOG_SEVERITY_NONFATAL;
+    else
+        return false;
+    log->kind = WEIR_GPU_LOG_AER;
+    return true;
+}
+
 /* "AER: Multiple Correctable error message received from …", "AER: device recovery failed". */
 static bool read_aer(struct weir_str text, struct weir_gpu_log *log)
 {
@@ -65,6 +82,8 @@ bool weir_gpu_log_read_aer(struct weir_str line, struct weir_gpu_log *log)
     }
     if (has_tag)
         return read_aer(text, log);
+    if (read_port(text, log))
+        return true;
     /* "[12] Timeout", "device [10de:2184] error status/mask=…", "TLP Header: …" */
     if ((weir_scan_literal(&rest, "[") && weir_scan_blanks(&rest) &&
          weir_scan_find(weir_str_sub(rest, 0, 3), "]", &behind)) ||

@@ -38,6 +38,9 @@ static const struct phrase phrases[] = {
      WEIR_GPU_LOG_NO_PROBE},
     {"NVRM: knvlink", "ailed to update Rx Detect Link mask", WEIR_GPU_LOG_LINK_SETUP},
     {"NVRM: knvlink", "ostRxDetLinkMask failed", WEIR_GPU_LOG_LINK_SETUP},
+    /* the kernel, of a device that the driver holds */
+    {"nvidia 0", "config space inaccessible", WEIR_GPU_LOG_LOST},
+    {"nvidia 0", "device inaccessible", WEIR_GPU_LOG_LOST},
     {"nvidia-peermem ", " ERROR ", WEIR_GPU_LOG_PEER_MEMORY},
     {"nvidia_peermem", " ERROR ", WEIR_GPU_LOG_PEER_MEMORY},
     {"nvidia: ", "version magic", WEIR_GPU_LOG_VERSION_MISMATCH},
@@ -57,6 +60,10 @@ static const struct phrase phrases[] = {
     {"modprobe: ERROR: could not insert 'nvidia'", "", WEIR_GPU_LOG_NO_PROBE},
     {"nvidia-container-cli: ", "version mismatch", WEIR_GPU_LOG_VERSION_MISMATCH},
     {"nvidia-container-cli: ", " error", WEIR_GPU_LOG_NO_PROBE},
+    {"docker: Error response from daemon: ", "nvidia-container-cli: ", WEIR_GPU_LOG_NO_PROBE},
+    {"docker: Error response from daemon: ", "could not select device driver",
+     WEIR_GPU_LOG_NO_PROBE},
+    {"OCI runtime ", "nvidia-container-cli: ", WEIR_GPU_LOG_NO_PROBE},
     /* adapters */
     {"mlx5_core ", "insufficient power on the PCIe slot", WEIR_GPU_LOG_NIC_POWER},
     {"mlx5_core ", "device's health compromised", WEIR_GPU_LOG_NIC_FAILED},
@@ -80,7 +87,8 @@ static const struct phrase phrases[] = {
 /* "GPU 0000:b3:00.0", "GPU0000:A1:00.0", "GPU at PCI:0000:03:00", "mlx5_core 0000:5c:00.0". */
 static void find_pci(struct weir_str line, struct weir_gpu_log *log)
 {
-    static const char *const labels[] = {"GPU at PCI:", "GPU at ", "GPU ", "GPU", "gpu ", "core "};
+    static const char *const labels[] = {"GPU at PCI:", "GPU at ", "GPU ",   "GPU",
+                                         "gpu ",        "core ",   "nvidia "};
 
     for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]) && !log->has_pci; i++) {
         struct weir_str behind;
@@ -134,8 +142,10 @@ static bool read_nccl(struct weir_str line, struct weir_gpu_log *log)
     struct weir_str behind;
     bool is_crash = weir_scan_find(line, "]: segfault at ", &behind) &&
                     weir_scan_find(behind, " in libnccl.so", &behind);
+    /* "[rank0]:[E…] [PG 0 Rank 0] Watchdog …", "[E ProcessGroupNCCL.cpp:475] [Rank 3] Watchdog …"
+     */
     bool is_watchdog =
-        weir_str_starts_with(line, WEIR_STR("[rank")) &&
+        weir_str_starts_with(line, WEIR_STR("[")) &&
         weir_scan_find(line, "Watchdog caught collective operation timeout", &behind);
 
     log->kind = WEIR_GPU_LOG_NCCL;

@@ -149,25 +149,37 @@ static enum weir_log_origin take_syslog(struct weir_str *s)
     return WEIR_LOG_ORIGIN_UNKNOWN;
 }
 
-/* "[ 12.345]", "[Thu Feb 27 15:10:02 2025]", "[2026-01-02T03:04:05Z]:", "[T123]", "[C3]". */
+/* "Thu Feb 27 …", "Feb 27 …". */
+static bool begins_a_date(struct weir_str s)
+{
+    static const char names[] = "Mon Tue Wed Thu Fri Sat Sun "
+                                "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec ";
+
+    for (size_t i = 0; s.len >= 4 && i + 4 < sizeof(names); i += 4)
+        if (memcmp(s.ptr, names + i, 4) == 0)
+            return true;
+    return false;
+}
+
+/* "T12" or "C3": the thread or processor that spoke. */
+static bool is_caller(struct weir_str s)
+{
+    uint64_t number;
+
+    return s.len > 1 && (s.ptr[0] == 'T' || s.ptr[0] == 'C') &&
+           weir_str_to_u64(weir_str_sub(s, 1, s.len), &number);
+}
+
+/* "[ 12.345]", "[Thu Feb 27 15:10:02 2025]", "[2026-01-02T03:04:05Z]:", "[T123]", "[    C3]". */
 static bool take_time(struct weir_str *s)
 {
     ptrdiff_t close = weir_str_find_char(*s, ']');
     struct weir_str inside;
-    bool has_digit = false;
 
     if (s->len == 0 || s->ptr[0] != '[' || close < 0)
         return false;
     inside = weir_str_trim(weir_str_sub(*s, 1, (size_t)close - 1));
-    for (size_t i = 0; i < inside.len; i++) {
-        char c = inside.ptr[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-
-        if (!is_digit(c) && !is_letter && memchr(" .:-+,", c, 6) == NULL)
-            return false;
-        has_digit = has_digit || is_digit(c);
-    }
-    if (!has_digit || weir_str_starts_with(inside, WEIR_STR("tid ")))
+    if (inside.len == 0 || !(is_digit(inside.ptr[0]) || begins_a_date(inside) || is_caller(inside)))
         return false;
     *s = weir_str_sub(*s, (size_t)close + 1, s->len);
     (void)take(s, ":");

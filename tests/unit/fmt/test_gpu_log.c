@@ -247,6 +247,12 @@ static void prefixes_tell_the_origin(void **state)
         {"[journal _TRANSPORT != kernel] NVRM: x", WEIR_LOG_ORIGIN_USER, "NVRM: x"},
         {"[journal _TRANSPORT=syslog] kernel: NVRM: x", WEIR_LOG_ORIGIN_USER, "NVRM: x"},
         {"[ERROR] x", WEIR_LOG_ORIGIN_UNKNOWN, "[ERROR] x"},
+        {"[rank0] x", WEIR_LOG_ORIGIN_UNKNOWN, "[rank0] x"},
+        {"[Feb 27 2025 15:10:02] [ERROR] x", WEIR_LOG_ORIGIN_UNKNOWN, "[ERROR] x"},
+        {"[Thu Feb 27 15:10:02 2025] x", WEIR_LOG_ORIGIN_UNKNOWN, "x"},
+        {"[    C3] x", WEIR_LOG_ORIGIN_UNKNOWN, "x"},
+        {"[] x", WEIR_LOG_ORIGIN_UNKNOWN, "[] x"},
+        {"[1", WEIR_LOG_ORIGIN_UNKNOWN, "[1"},
         {"[tid 12] x", WEIR_LOG_ORIGIN_UNKNOWN, "[tid 12] x"},
         {"", WEIR_LOG_ORIGIN_UNKNOWN, ""},
     };
