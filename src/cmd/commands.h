@@ -25,5 +25,6 @@ extern const struct weir_command weir_command_token;
 extern const struct weir_command weir_command_uncordon;
 extern const struct weir_command weir_command_up;
 extern const struct weir_command weir_command_version;
+extern const struct weir_command weir_command_xid;
 
 #endif
