@@ -1,8 +1,8 @@
 #include "edge/nvml/sim_model.h"
 
 #include "edge/nvml/nvml_abi_values.h"
+#include "edge/nvml/sim_math.h"
 
-#include <complex.h>
 #include <math.h>
 
 enum { WAVES_MAX = 4, TERMS_MAX = 2 * (1 + WAVES_MAX) };
@@ -138,7 +138,7 @@ static int terms_of(const struct weir_sim_load *load, int64_t from_ms, struct te
 {
     const struct profile *profile = profile_of(load);
     double age_s = (double)(from_ms - load->begin_ms) / 1000;
-    double start = age_s > 0 ? exp(-age_s / START_S) : 1;
+    double start = age_s > 0 ? weir_sim_exp(-age_s / START_S) : 1;
     uint64_t seed = load->seed;
     double mean = profile->mean + profile->spread * (2 * unit(&seed) - 1);
     double stretch = 0.8 + 0.4 * unit(&seed);
@@ -162,7 +162,7 @@ static int terms_of(const struct weir_sim_load *load, int64_t from_ms, struct te
         rate = 2 * M_PI / (wave->period_s * stretch);
         angle = rate * age_s + (profile->is_saw ? (i + 1) * phase : phase);
         /* The real part of -i·e^(i·x) is sin x. */
-        terms[n++] = (struct term){-I * wave->amplitude * cexp(I * angle), I * rate};
+        terms[n++] = (struct term){-I * wave->amplitude * weir_sim_turn(angle), I * rate};
     }
     for (int i = 0, waves = n; i < waves; i++)
         terms[n++] = (struct term){-terms[i].factor * start, terms[i].rate - 1 / START_S};
@@ -171,7 +171,7 @@ static int terms_of(const struct weir_sim_load *load, int64_t from_ms, struct te
 
 static double value_of(const struct term *term, double t)
 {
-    return creal(term->factor * cexp(term->rate * t));
+    return creal(term->factor * weir_sim_cexp(term->rate * t));
 }
 
 /* From 0 to t. */
@@ -179,7 +179,7 @@ static double integral_of(const struct term *term, double t)
 {
     if (term->rate == 0)
         return creal(term->factor) * t;
-    return creal(term->factor * (cexp(term->rate * t) - 1) / term->rate);
+    return creal(term->factor * (weir_sim_cexp(term->rate * t) - 1) / term->rate);
 }
 
 /* The response of a low-pass to the term, once settled. */
@@ -278,8 +278,8 @@ static void set_inertia(const struct weir_sim_facts *facts, const struct weir_si
 {
     double idle_w = facts->power_idle_mw / 1000.0;
     double range_w = facts->power_limit_mw / 1000.0 - idle_w;
-    double left_p = exp(-t / POWER_LAG_S);
-    double left_t = exp(-t / TEMPERATURE_LAG_S);
+    double left_p = weir_sim_exp(-t / POWER_LAG_S);
+    double left_t = weir_sim_exp(-t / TEMPERATURE_LAG_S);
     double first = (state->base.power_w - idle_w) / range_w - draw->start;
     /* The decaying part of the power heats, too: a low-pass of an exponential. */
     double heated = first / (1 - TEMPERATURE_LAG_S / POWER_LAG_S);
@@ -289,6 +289,11 @@ static void set_inertia(const struct weir_sim_facts *facts, const struct weir_si
     base->energy_j = state->base.energy_j + idle_w * t +
                      range_w * (draw->sum + first * POWER_LAG_S * (1 - left_p));
     base->temperature_c = IDLE_C + RISE_C * (draw->heat + heated * left_p + second * left_t);
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
 }
 
 static void set_clocks(const struct weir_sim_facts *facts, const struct weir_sim_state *state,
@@ -301,13 +306,14 @@ static void set_clocks(const struct weir_sim_facts *facts, const struct weir_sim
         reading->clock_reasons |= WEIR_NVML_CLOCK_REASON_GPU_IDLE;
     if (gain < 1) {
         reading->clock_reasons |= WEIR_NVML_CLOCK_REASON_SW_POWER_CAP;
-        clock *= fmax(0.35, cbrt(gain)); /* power grows with the third power of the clock */
+        clock *=
+            larger(0.35, weir_sim_cbrt(gain)); /* power grows with the third power of the clock */
     }
     if (over_c >= 0) {
         reading->clock_reasons |= WEIR_NVML_CLOCK_REASON_SW_THERMAL;
-        clock *= fmax(0.4, 1 - 0.03 * (over_c + 1));
+        clock *= larger(0.4, 1 - 0.03 * (over_c + 1));
     }
-    reading->sm_clock_mhz = (uint32_t)fmax(clock, facts->sm_clock_idle_mhz);
+    reading->sm_clock_mhz = (uint32_t)larger(clock, facts->sm_clock_idle_mhz);
     reading->memory_clock_mhz = facts->memory_clock_max_mhz;
 }
 
