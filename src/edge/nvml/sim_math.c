@@ -7,9 +7,9 @@
  * of 24 bits. */
 static const double LN2_HIGH = 0x1.62e42fee00000p-1;
 static const double LN2_LOW = 0x1.a39ef35793c76p-33;
-static const double QUARTER_HIGH = 0x1.921fb54400000p+0;
-static const double QUARTER_MIDDLE = 0x1.0b4611a600000p-34;
-static const double QUARTER_LOW = 0x1.3198a2e037073p-69;
+static const double QUARTER_HIGH = 0x1.921fb54p+0;
+static const double QUARTER_MIDDLE = 0x4.42d184p-32;
+static const double QUARTER_LOW = 0x6.9898cc51701b8p-60;
 
 static int64_t nearest(double x)
 {
