@@ -224,21 +224,6 @@ int weir_output_list(struct weir_client *client, const struct weir_args *args,
     return result;
 }
 
-int weir_output_items(const struct weir_tree *const *items, size_t n, const struct weir_args *args,
-                      const struct weir_output_kind *kind, struct weir_err *err)
-{
-    struct list list;
-    int result = 0;
-
-    begin_list(&list, args, kind);
-    for (size_t i = 0; i < n && result == 0; i++)
-        result = add_item(&list, items[i], err);
-    if (result == 0)
-        result = end_list(&list, args, err);
-    finish_list(&list);
-    return result;
-}
-
 int weir_output_object(const struct weir_tree *object, const struct weir_args *args,
                        const struct weir_output_kind *kind, struct weir_err *err)
 {

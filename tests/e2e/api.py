@@ -142,6 +142,23 @@ def test_events_resume(t):
     assert [event['seq'] for event in page['items']] == ids[1:], page
 
 
+def test_the_last_events(t):
+    server = t.serve()
+    for _ in range(2):
+        number = server.submit('--', 'true')
+        server.wait_ended(number)
+    events = ask(server, 'GET', '/v1/events')[2]['items']
+    mine = [event for event in events if event['subject'] == f'workload/{number}']
+    assert len(events) >= 2 * len(mine) >= 4, events
+    page = ask(server, 'GET', '/v1/events?tail=3&limit=2')[2]
+    assert page['items'] == events[-3:-1], page
+    assert ask(server, 'GET', f'/v1/events?tail=3&limit=2&after={page["next"]}')[2] == {'items': events[-1:]}
+    assert ask(server, 'GET', f'/v1/events?since_ms={mine[0]["at_ms"]}')[2] == {'items': [e for e in events if e['at_ms'] >= mine[0]['at_ms']]}
+    for args, want in [((number, '--tail', '2'), mine[-2:]), (('--tail', '1'), events[-1:]), (('--since', '1d'), events),
+                       (('--since', '1d', '--tail', '4'), events[-4:]), (('--tail', '0'), [])]:
+        assert json.loads(server.cli('get', 'events', *args, '-o', 'json').stdout) == want, args
+
+
 def test_metrics_and_snapshot(t):
     server = t.serve()
     secret = 'the-value-of-a-secret'

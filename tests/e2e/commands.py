@@ -76,23 +76,37 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
             self.server.stop()
 
     def test_recent_events(self):
-        now = int(time.time() * 1000)
-        self.start({("GET", "/v1/events"): items(*[
-            {"seq": i, "at_ms": now - (10 - i) * 600000, "actor": "me", "kind": "k", "subject": "s", "cause": None, "before": None,
-             "after": None} for i in range(10)])})
+        """The server is asked for them, and no page more than `next` leads to."""
+        def event(seq):
+            return {"seq": seq, "at_ms": seq * 1000, "actor": "me", "kind": "k", "subject": "s", "cause": None, "before": None, "after": None}
 
-        def seqs(*args):
-            return self.weir("get", "events", "-o", "name", *args).stdout.split()
+        def page(request, answer):
+            pages = {None: {"items": [], "next": "1-9-0-4-2"}, "1-9-0-4-2": {"items": [event(3), event(4)], "next": "4-9"},
+                     "4-9": {"items": [event(7)]}}
+            always(200, pages[request.query.get("after")])(request, answer)
 
-        self.assertEqual(seqs(), [b"%d" % i for i in range(10)])
-        self.assertEqual(seqs("--tail", "2"), [b"8", b"9"])
-        self.assertEqual(seqs("-n", "0"), [])
-        self.assertEqual(seqs("-n", "11"), [b"%d" % i for i in range(10)])
-        self.assertEqual(seqs("--since", "35m"), [b"7", b"8", b"9"])
-        self.assertEqual(seqs("--since", "35m", "--tail", "1"), [b"9"])
+        def asked(*args):
+            del self.server.requests[:]
+            result = self.weir("get", "events", "-o", "name", *args)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"3\n4\n7\n", b""))
+            queries = [dict(request.query) for request in self.server.requests]
+            self.assertEqual([query.pop("after", None) for query in queries], [None, "1-9-0-4-2", "4-9"])
+            self.assertEqual(queries[1:], queries[:1] * 2)
+            self.assertEqual(queries[0].pop("limit"), "1000")
+            return queries[0]
+
+        self.start({("GET", "/v1/events"): page, ("GET", "/v1/workloads/job"): always(200, workload())})
+        self.assertEqual(asked(), {})
+        self.assertEqual(asked("--tail", "2"), {"tail": "2"})
+        self.assertEqual(asked("-n", "0"), {"tail": "0"})
+        self.assertEqual(asked("5", "-n", "7"), {"tail": "7", "subject": "workload/5"})
+        query = asked("--since", "35m", "--tail", "1")
+        self.assertEqual(query.pop("tail"), "1")
+        self.assertAlmostEqual(int(query.pop("since_ms")), (time.time() - 35 * 60) * 1000, delta=60000)
+        self.assertEqual(query, {})
         self.assertEqual(len(json.loads(self.weir("get", "events", "--since", "35m", "-o", "json").stdout)), 3)
-        self.assertEqual(self.weir("get", "events", "--since", "5m").stderr, b"nothing has happened\n")
         self.assertEqual(self.weir("get", "events", "-w", "--tail", "1").returncode, 2)
+        self.assertEqual(self.weir("get", "events", "--tail", "-1").returncode, 2)
 
     def test_get_one(self):
         self.start({("GET", "/v1/gpus/GPU-1"): always(200, GPU)})

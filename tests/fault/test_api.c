@@ -129,6 +129,7 @@ static void test_requests(void **state)
         {"GET /v1/gpus" HOST "\r\n", 200},
         {"GET /v1/nodes/alpha" HOST "\r\n", 200},
         {"GET /v1/events" HOST "\r\n", 200},
+        {"GET /v1/events?tail=1&subject=b&since_ms=1" HOST "\r\n", 200},
         {"GET /v1/events?after=0" HOST "Accept: text/event-stream\r\n\r\n", 200},
         {"GET /v1/snapshot" HOST "\r\n", 200},
         {"GET /metrics" HOST "\r\n", 200},

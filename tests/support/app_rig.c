@@ -495,9 +495,10 @@ const char *app_rig_events(struct app_rig *rig, const char *subject)
 {
     static char text[8192];
     struct printing printing = {subject, text, sizeof(text), 0};
+    struct weir_event_filter all = {.until = INT64_MAX, .limit = UINT32_MAX};
 
     text[0] = '\0';
-    app_must(rig->real.each_event(rig->real.ctx, 0, 100000, print_event, &printing, NULL) == 0,
+    app_must(rig->real.each_event(rig->real.ctx, &all, print_event, &printing, NULL) == 0,
              "events");
     return text;
 }

@@ -58,7 +58,7 @@ const struct weir_api_route weir_api_routes[] = {
      .arg = WEIR_NODE_DRAINING},
 
     {GET, "/v1/events", WEIR_API_READ, .handle = weir_api_get_events,
-     .query = "limit after subject"},
+     .query = "limit after subject tail since_ms"},
     {GET, "/v1/snapshot", WEIR_API_READ, .handle = weir_api_get_snapshot},
 };
 

@@ -227,6 +227,7 @@ static int take_actor(void *arg, const struct weir_event_record *event)
 
 static void names_of_actors_stay_text(void **state)
 {
+    static const struct weir_event_filter all = {.until = INT64_MAX, .limit = UINT32_MAX};
     char name[241];
     char actor[256] = "";
 
@@ -243,8 +244,8 @@ static void names_of_actors_stay_text(void **state)
                                                   (struct weir_done){on_done, NULL}, NULL),
                          0);
         tick();
-        assert_int_equal(plane->server.store.each_event(plane->server.store.ctx, 0, 1000,
-                                                        take_actor, actor, NULL),
+        assert_int_equal(plane->server.store.each_event(plane->server.store.ctx, &all, take_actor,
+                                                        actor, NULL),
                          0);
         assert_true(weir_str_starts_with(weir_str(actor), WEIR_STR("user:x")));
         assert_true(strlen(actor) > 100);
