@@ -197,7 +197,7 @@ static const struct weir_output_kind gpus_kind = {
 
 static const struct weir_sheet_column node_columns[] = {
     {.title = "NAME"},
-    {.title = "PHASE", .is_state = true},
+    {.title = "STATE", .is_state = true},
     {.title = "GPUS", .is_right = true},
     {.title = "CAPACITY"},
     {.title = "HELD"},
@@ -205,20 +205,11 @@ static const struct weir_sheet_column node_columns[] = {
     {.title = "CAUSE", .stretches = true},
 };
 
-/* A node that is being emptied, and on which nothing is left. */
-static bool is_drained(const struct weir_tree *node)
-{
-    const struct weir_tree *held = weir_tree_get(node, "held");
-
-    return weir_str_eq_c(weir_client_text(node, "phase"), "draining") && held != NULL &&
-           held->first == NULL;
-}
-
 static void node_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     (void)now_ms;
     weir_output_cell(table, item, "name");
-    weir_sheet_add(table, is_drained(item) ? WEIR_STR("drained") : weir_client_text(item, "phase"));
+    weir_output_cell(table, item, "state");
     weir_output_cell(table, item, "gpus");
     add_things(table, weir_tree_get(item, "capacity"));
     add_things(table, weir_tree_get(item, "held"));
