@@ -5,6 +5,7 @@
 #include "base/tree.h"
 #include "cmd/commands.h"
 #include "cmd/job_id.h"
+#include "cmd/workloads.h"
 
 #include <stdio.h>
 
@@ -17,17 +18,11 @@ static const struct weir_option options[] = {
      .help = "say nothing of what became of them"},
 };
 
-static const char *const ended[] = {"succeeded", "failed", "cancelled", "lost"};
-
 static void say_cancelled(struct weir_str id, struct weir_str was)
 {
-    for (size_t i = 0; i < sizeof(ended) / sizeof(ended[0]); i++) {
-        if (!weir_str_eq_c(was, ended[i]))
-            continue;
-        printf("workload/%.*s had already ended (%s)\n", WEIR_STR_ARG(id), ended[i]);
-        return;
-    }
-    if (weir_str_eq_c(was, "queued"))
+    if (weir_workload_has_ended(was))
+        printf("workload/%.*s had already ended (%.*s)\n", WEIR_STR_ARG(id), WEIR_STR_ARG(was));
+    else if (weir_str_eq_c(was, "queued"))
         printf("workload/%.*s cancelled\n", WEIR_STR_ARG(id));
     else
         printf("workload/%.*s is asked to stop\n", WEIR_STR_ARG(id));

@@ -36,16 +36,18 @@ static const struct weir_option options[] = {
     WEIR_OPTION_OUTPUT,
 };
 
-/* A queue that was deleted may still have ended jobs; else a wrong name must not look like an empty
- * queue. */
+/* A queue that was deleted may still have ended jobs. Where none can be meant, a wrong name must not
+ * look like an empty queue. */
 static int check_queue(struct weir_client *client, const struct weir_args *args,
                        struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     const char *queue = weir_args_text(args, "queue");
+    const char *state = weir_args_text(args, "state");
     const struct weir_tree *answer = NULL;
 
-    if (queue == NULL || weir_args_has(args, "all"))
+    if (queue == NULL || weir_args_has(args, "all") ||
+        (state != NULL && weir_workload_has_ended(weir_str(state))))
         return 0;
     weir_client_path(client, "/v1/queues/%s", queue);
     return weir_client_get(client, &arena, &answer, err);

@@ -87,3 +87,13 @@ const struct weir_output_kind weir_workloads_kind = {
     .key = "id",
     .nothing = "no jobs",
 };
+
+bool weir_workload_has_ended(struct weir_str state)
+{
+    static const char *const ended[] = {"succeeded", "failed", "cancelled", "lost"};
+
+    for (size_t i = 0; i < sizeof(ended) / sizeof(ended[0]); i++)
+        if (weir_str_eq_c(state, ended[i]))
+            return true;
+    return false;
+}

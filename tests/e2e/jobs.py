@@ -259,6 +259,22 @@ def test_why_it_could_not_start_outlives_the_server(t):
     assert reason == "exit 127: cannot run '/no/such/program': No such file or directory", reason
 
 
+def test_jobs_of_a_queue_that_was_deleted(t):
+    """What ended there is still found; a name of no queue is refused only where no ended jobs can be meant."""
+    server = t.serve()
+    server.cli('apply', '-f', '-', stdin=None, input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: gone}}')
+    number = server.submit('-Q', 'gone', '--gpus', '0', '--', 'false')
+    server.wait_ended(number)
+    server.cli('delete', 'queue', 'gone')
+    for args in (('-a',), ('--state', 'failed'), ('-a', '--state', 'failed')):
+        assert server.cli('ps', '-Q', 'gone', '-o', 'name', *args).stdout.decode() == f'{number}\n', args
+    for args in (('--state', 'lost'), ('-a', '--name', 'other')):
+        assert server.cli('ps', '-Q', 'gone', '-o', 'name', *args).stdout == b'', args
+    for args in ((), ('--state', 'queued'), ('--state', 'running')):
+        said = server.cli('ps', '-Q', 'gone', *args, check=1).stderr.decode()
+        assert said.startswith("weir: there is no queue 'gone' ("), said
+
+
 def test_it_is_said_that_memory_is_not_enforced(t):
     server = t.serve('--simulate', '1xH100', '--cgroup', 'off')
     assert 'memory limits are not enforced' in server.tail(), server.tail()
