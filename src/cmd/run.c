@@ -259,7 +259,7 @@ static int send_until_taken(struct weir_client *client, struct submission *submi
         if (result != WEIR_E_UNAVAILABLE || !was_there ||
             weir_clock_mono_ms() > begin_ms + RETRY_MS)
             return result;
-        if (!said_away && weir_clock_mono_ms() > begin_ms + SAY_AWAY_MS) {
+        if (!interruption->quiet && !said_away && weir_clock_mono_ms() > begin_ms + SAY_AWAY_MS) {
             tell_away(client);
             said_away = true;
         }
@@ -333,7 +333,7 @@ static int add_name(struct weir_tree *tree, struct weir_str name, struct weir_ar
 }
 
 /* A terminal that others see, or a file that goes on, is no place for the shell's secrets. */
-static void leave_out_env(struct weir_tree *spec)
+static void leave_out_env(struct weir_tree *spec, bool quiet)
 {
     struct weir_tree *before = NULL;
 
@@ -341,8 +341,9 @@ static void leave_out_env(struct weir_tree *spec)
          before = child, child = child->next) {
         if (!weir_str_eq_c(child->key, "env"))
             continue;
-        fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
-                child->n_children);
+        if (!quiet)
+            fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
+                    child->n_children);
         if (before != NULL)
             before->next = child->next;
         else
@@ -368,7 +369,7 @@ static int show_workload(const struct weir_args *args, const struct submission *
         return result;
     spec = tree->last;
     if (!weir_args_has(args, "show-env"))
-        leave_out_env(spec);
+        leave_out_env(spec, weir_args_has(args, "quiet"));
     result = add_text(spec, "gpus", WEIR_STR("1"), arena, err);
     if (result == 0)
         result = add_text(spec, "queue", WEIR_STR("default"), arena, err);
@@ -398,12 +399,12 @@ static int dry_run(const struct weir_args *args, struct weir_client *client,
 /* 0: it is taken; above: what to exit with, the answer is not waited for any more. *ret_signal is
  * what came meanwhile, and is for the job. */
 static int submit_interruptibly(struct weir_client *client, struct submission *submission,
-                                int *ret_signal, struct weir_arena *arena, struct weir_err *err)
+                                bool quiet, int *ret_signal, struct weir_arena *arena, struct weir_err *err)
 {
     struct weir_interruption interruption;
     int result;
 
-    weir_interruption_init(&interruption, &client->http);
+    weir_interruption_init(&interruption, quiet, &client->http);
     result = submit(client, submission, &interruption, arena, err);
     weir_attach_signals_look(); /* one that came while the answer was read */
     weir_interruption_look(&interruption);
@@ -419,8 +420,9 @@ static int run_detached(const struct weir_args *args, struct weir_client *client
                         struct submission *submission, struct weir_arena *arena,
                         struct weir_err *err)
 {
+    bool quiet = weir_args_has(args, "quiet");
     int number = 0;
-    int result = submit_interruptibly(client, submission, &number, arena, err);
+    int result = submit_interruptibly(client, submission, quiet, &number, arena, err);
 
     if (result != 0)
         return result;
@@ -434,7 +436,7 @@ static int run_detached(const struct weir_args *args, struct weir_client *client
         weir_command_complain(err, NULL);
         return WEIR_EXIT_UNKNOWN;
     }
-    if (!weir_args_has(args, "quiet"))
+    if (!quiet)
         fprintf(stderr, "weir: interrupted: job %s is cancelled\n", submission->id);
     return WEIR_ATTACH_STATUS_CANCELLED;
 }
@@ -445,7 +447,7 @@ static int run_attached(const struct weir_args *args, struct weir_client *client
 {
     struct weir_attach_options attach = {.id = submission->id,
                                          .quiet = weir_args_has(args, "quiet")};
-    int result = submit_interruptibly(client, submission, &attach.signal, arena, err);
+    int result = submit_interruptibly(client, submission, attach.quiet, &attach.signal, arena, err);
 
     if (result != 0)
         return result;

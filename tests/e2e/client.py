@@ -136,6 +136,15 @@ class Submit(Case):
         self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
         self.assertEqual(process.returncode, 0)
 
+    def test_waiting_for_a_server_is_not_said_where_it_is_to_be_quiet(self):
+        self.start({})
+        self.server.stop()
+        process = self.popen("run", "-dq", "true")
+        eventually(lambda: pauses(process))
+        time.sleep(2)  # by then it says so otherwise
+        self.server.start()
+        self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
+
     def test_dry_run_asks_and_prints(self):
         self.start({("POST", "/v1/apply"): always(200, {"items": [{"kind": "Workload", "name": "true"}]})})
         result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true", env=self.env(SECRET="s3cret"))
@@ -147,6 +156,7 @@ class Submit(Case):
         self.assertRegex(result.stdout, rb"\n  umask: 0[0-7]{3}\n")
         self.assertNotIn(b"env:", result.stdout)
         self.assertEqual([r.query for r in self.server.requests], [{"dryRun": "true"}])
+        self.assertEqual(self.weir("run", "--dry-run", "--quiet", "true").stderr, b"")
         result = self.weir("run", "--dry-run", "--show-env", "--name", "n", "true", env=self.env(SECRET="s3cret"))
         self.assertIn(b"    SECRET: s3cret\n", result.stdout)
         self.assertIn(b"metadata:\n  name: \"n\"\nspec:\n", result.stdout)
