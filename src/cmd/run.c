@@ -229,11 +229,11 @@ static void tell_away(const struct weir_client *client)
     const struct weir_http_endpoint *at = &client->http.endpoint;
 
     if (at->unix_path != NULL)
-        fprintf(stderr, "weir: waiting for weir at '%s' (start it with `weir up`)\n",
-                at->unix_path);
+        fprintf(stderr, "weir: waiting for weir at '%s' (%s)\n", at->unix_path,
+                weir_http_endpoint_hint(at));
     else
-        fprintf(stderr, "weir: waiting for weir at '%s:%u' (start it with `weir up`)\n", at->host,
-                at->port);
+        fprintf(stderr, "weir: waiting for weir at '%s:%u' (%s)\n", at->host, at->port,
+                weir_http_endpoint_hint(at));
 }
 
 /* Sends it again, under the same key, while the server restarts: it cannot be taken twice. */
@@ -399,7 +399,8 @@ static int dry_run(const struct weir_args *args, struct weir_client *client,
 /* 0: it is taken; above: what to exit with, the answer is not waited for any more. *ret_signal is
  * what came meanwhile, and is for the job. */
 static int submit_interruptibly(struct weir_client *client, struct submission *submission,
-                                bool quiet, int *ret_signal, struct weir_arena *arena, struct weir_err *err)
+                                bool quiet, int *ret_signal, struct weir_arena *arena,
+                                struct weir_err *err)
 {
     struct weir_interruption interruption;
     int result;

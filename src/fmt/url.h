@@ -41,6 +41,9 @@ bool weir_url_is_query(struct weir_str s);
 int weir_url_parse_authority(struct weir_str s, struct weir_str *ret_host, uint16_t *ret_port,
                              struct weir_err *err);
 
+/* "localhost" or an address of this machine itself; brackets are no part of it. */
+bool weir_url_is_loopback(struct weir_str host);
+
 /* Decodes percent triplets. The result is UTF-8 without control characters, else WEIR_E_INVALID; it
  * points into s where nothing had to be decoded, else into the arena. */
 int weir_url_decode(struct weir_str s, bool plus_is_space, struct weir_arena *arena,

@@ -239,11 +239,25 @@ static void encodes_so_that_it_decodes_back(void **state)
     weir_arena_finish(&arena);
 }
 
+static void knows_the_addresses_of_the_machine_itself(void **state)
+{
+    static const char *const ours[] = {"localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1"};
+    static const char *const others[] = {"",    "localhost.example", "127.example", "128.0.0.1",
+                                         "::2", "gpu-box",           "0.0.0.0",     "1127.0.0.1"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        assert_true(weir_url_is_loopback(weir_str(ours[i])));
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        assert_false(weir_url_is_loopback(weir_str(others[i])));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_the_bytes_of_paths_and_queries),
         cmocka_unit_test(parses_authorities),
+        cmocka_unit_test(knows_the_addresses_of_the_machine_itself),
         cmocka_unit_test(decodes),
         cmocka_unit_test(splits_paths),
         cmocka_unit_test(splits_queries),

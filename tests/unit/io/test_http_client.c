@@ -427,10 +427,26 @@ static void says_who_cannot_be_reached(void **state)
     snprintf(wanted, sizeof(wanted), "cannot reach weir at '127.0.0.1:%u': Connection refused",
              free_port);
     assert_string_equal(err.text, wanted);
+    assert_string_equal(err.hint, "start it with `weir up`");
     close(fd);
     use(&(struct weir_http_endpoint){.host = "no such host.invalid", .port = 1}, TIMEOUT_MS);
     assert_int_equal(ask("GET", "/", WEIR_STR("")), WEIR_E_UNAVAILABLE);
     assert_non_null(strstr(err.text, "cannot find 'no such host.invalid'"));
+}
+
+static void hints_at_what_can_be_done_where_nobody_answers(void **state)
+{
+    static const char start[] = "start it with `weir up`";
+    static const char look[] = "is it running, and is the address right?";
+
+    (void)state;
+    assert_string_equal(weir_http_endpoint_hint(
+                            &(struct weir_http_endpoint){.unix_path = "/run/weir.sock"}),
+                        start);
+    assert_string_equal(weir_http_endpoint_hint(&(struct weir_http_endpoint){.host = "localhost"}),
+                        start);
+    assert_string_equal(weir_http_endpoint_hint(&(struct weir_http_endpoint){.host = "gpu-box"}),
+                        look);
 }
 
 static void connects_anew_when_an_idle_connection_was_closed(void **state)
@@ -580,6 +596,7 @@ int main(void)
         TEST(large_bodies_go_both_ways),
         TEST(streams_are_read_in_pieces),
         TEST(says_who_cannot_be_reached),
+        TEST(hints_at_what_can_be_done_where_nobody_answers),
         TEST(connects_anew_when_an_idle_connection_was_closed),
         TEST(repeats_only_what_may_be_repeated),
         TEST(answers_nobody_asked_for_are_not_taken),
