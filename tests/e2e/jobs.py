@@ -275,6 +275,18 @@ def test_jobs_of_a_queue_that_was_deleted(t):
         assert said.startswith("weir: there is no queue 'gone' ("), said
 
 
+def test_the_beginning_of_several_keys(t):
+    """It names no GPU, and that is said the same way by whatever takes a key."""
+    server = t.serve('--simulate', '5xH100')
+    keys = [gpu['key'] for gpu in server.gpus()]
+    several = f"weir: several GPUs begin with 'GPU-': {', '.join(keys[:3])} and 2 more (write more of it)\n"
+    none = "weir: there is no GPU 'GPU-none' ("
+    for command in (('cordon',), ('uncordon',), ('get', 'gpu'), ('describe', 'gpu')):
+        assert server.cli(*command, 'GPU-', check=1).stderr.decode() == several, command
+        assert server.cli(*command, 'GPU-none', check=1).stderr.decode().startswith(none), command
+    assert not any(gpu['cordoned'] for gpu in server.gpus())
+
+
 def test_it_is_said_that_memory_is_not_enforced(t):
     server = t.serve('--simulate', '1xH100', '--cgroup', 'off')
     assert 'memory limits are not enforced' in server.tail(), server.tail()

@@ -95,8 +95,15 @@ static void test_gpu_by_prefix(void **state)
                         "several GPUs begin with 'GPU-8f1c': GPU-8f1c22, GPU-8f1c33");
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-8f1c/cordon", 409, "");
-    get("/v1/gpus/GPU-", 404, &answer); /* says nothing */
+    get("/v1/gpus/GPU-", 409, &answer);
+    assert_string_equal(api_text(&answer, "error.message"),
+                        "several GPUs begin with 'GPU-': GPU-8f1c22, GPU-8f1c33, GPU-other");
     api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-/uncordon", 409, "");
+    get("/v1/gpus/GPU", 404, &answer); /* no key could be meant */
+    api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-x/cordon", 404, "");
+    post("POST", "/v1/nodes/alph/cordon", 404, "");
     assert_get("/v1/gpus/GPU-o", "key", "GPU-other");
 }
 
