@@ -9,6 +9,7 @@
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/explain.h"
+#include "cmd/job_id.h"
 #include "cmd/kinds.h"
 #include "cmd/when.h"
 
@@ -289,20 +290,23 @@ static int describe(struct weir_client *client, const struct weir_args *args, st
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
     const struct weir_kind_entry *kind = NULL;
     const struct weir_tree *object = NULL;
+    const char *name = args->operands[1];
     int result = weir_kind_find("describe", args->operands[0], &kind, err);
 
+    if (result == 0 && strcmp(kind->plural, "workloads") == 0)
+        result = weir_job_id_whole("describe", name, &name, err);
     if (result < 0)
         return result;
     if (strcmp(kind->plural, "events") == 0)
         return weir_error(err, WEIR_E_INVALID, "describe: events have no names");
     if (strcmp(kind->plural, "tasks") == 0)
         return weir_error(err, WEIR_E_INVALID, "describe: tasks are described with their workload");
-    weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
+    weir_client_path(client, "/v1/%s/%s", kind->plural, name);
     result = weir_client_get(client, &arena, &object, err);
     if (result < 0)
         return result;
     if (strcmp(kind->plural, "workloads") == 0)
-        result = put_workload(client, object, args->operands[1], &text, err);
+        result = put_workload(client, object, name, &text, err);
     else
         put_object(object, 0, weir_clock_wall_ms(), &text);
     if (result == 0)

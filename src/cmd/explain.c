@@ -5,6 +5,7 @@
 #include "base/tree.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/job_id.h"
 #include "cmd/output.h"
 
 #include <stdio.h>
@@ -107,9 +108,12 @@ static int explain(struct weir_client *client, const struct weir_args *args, str
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
     const char *form = weir_args_text(args, "output");
     const struct weir_tree *answer = NULL;
+    const char *id = NULL;
     struct weir_str name, position;
-    int result = ask(client, args->operands[0], &arena, &answer, err);
+    int result = weir_job_id_whole("explain", args->operands[0], &id, err);
 
+    if (result == 0)
+        result = ask(client, id, &arena, &answer, err);
     if (result < 0)
         return result;
     if (form != NULL && weir_str_eq_c(weir_str(form), "json"))

@@ -4,6 +4,7 @@
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/events.h"
+#include "cmd/job_id.h"
 #include "cmd/kinds.h"
 #include "cmd/watch.h"
 
@@ -49,6 +50,7 @@ static int list(struct weir_client *client, const struct weir_args *args,
 {
     bool is_workloads = strcmp(kind->plural, "workloads") == 0;
     bool is_tasks = strcmp(kind->plural, "tasks") == 0;
+    const char *id = NULL;
 
     if (is_tasks && args->n_operands < 2) {
         weir_error(err, WEIR_E_INVALID, "get: tasks are those of a workload, and none is named");
@@ -58,8 +60,10 @@ static int list(struct weir_client *client, const struct weir_args *args,
         return weir_error(err, WEIR_E_INVALID, "get: --state is for workloads and tasks");
     if (weir_args_has(args, "all") && !is_workloads)
         return weir_error(err, WEIR_E_INVALID, "get: --all is for workloads");
+    if (is_tasks && weir_job_id_whole("get", args->operands[1], &id, err) < 0)
+        return weir_error_code(err);
     if (is_tasks)
-        weir_client_path(client, "/v1/workloads/%s/tasks", args->operands[1]);
+        weir_client_path(client, "/v1/workloads/%s/tasks", id);
     else
         weir_client_path(client, "/v1/%s", kind->plural);
     weir_client_query(client, "state", weir_args_text(args, "state"));
@@ -72,11 +76,16 @@ static int get_one(struct weir_client *client, const struct weir_args *args,
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     const struct weir_tree *object = NULL;
-    int result;
+    const char *name = args->operands[1];
+    int result = 0;
 
     if (weir_args_has(args, "state"))
         return weir_error(err, WEIR_E_INVALID, "get: --state is for lists");
-    weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
+    if (strcmp(kind->plural, "workloads") == 0)
+        result = weir_job_id_whole("get", name, &name, err);
+    if (result < 0)
+        return result;
+    weir_client_path(client, "/v1/%s/%s", kind->plural, name);
     result = weir_client_get(client, &arena, &object, err);
     return result < 0 ? result : weir_output_object(object, args, kind->output, err);
 }

@@ -36,8 +36,8 @@ static const struct weir_option options[] = {
     WEIR_OPTION_OUTPUT,
 };
 
-/* A queue that was deleted may still have ended jobs. Where none can be meant, a wrong name must not
- * look like an empty queue. */
+/* A queue that was deleted may still have ended jobs. Where none can be meant, a wrong name must
+ * not look like an empty queue. */
 static int check_queue(struct weir_client *client, const struct weir_args *args,
                        struct weir_err *err)
 {

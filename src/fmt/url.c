@@ -197,6 +197,12 @@ static int decode_segment(struct weir_str raw, struct weir_arena *arena, struct 
     return 0;
 }
 
+bool weir_url_is_segment(struct weir_str s)
+{
+    return s.len > 0 && !weir_str_eq_c(s, ".") && !weir_str_eq_c(s, "..") &&
+           weir_str_find_char(s, '/') < 0 && !has_control(s) && weir_str_is_utf8(s);
+}
+
 static size_t count_char(struct weir_str s, char c)
 {
     size_t n = 0;

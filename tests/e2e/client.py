@@ -218,7 +218,7 @@ class Logs(Case):
 
     def test_unknown_job(self):
         self.start({})
-        self.check(self.weir("logs", "no/such"), 1, b"", b"weir: there is no /v1/workloads/no%2Fsuch\n")
+        self.check(self.weir("logs", "no such"), 1, b"", b"weir: there is no /v1/workloads/no%20such\n")
 
     def test_what_has_not_begun_is_said(self):
         self.start({ONE: always(200, workload("queued", attempt=0, reason="QueueLimit", tasks=[{"member": 0, "attempt": 0}])),

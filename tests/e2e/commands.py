@@ -196,6 +196,36 @@ job 7 (job): queued, number 2 of those that wait
         self.assertRegex(result.stderr, rb"^weir: write '/no/such/dir/file': [^\n]*\n$")
 
 
+class Names(Case):
+    def test_words_that_can_name_nothing(self):
+        """They are told from what they are meant to be: the server could only say that a path is wrong."""
+        self.start({})
+        job, queue_, gpu, node = (("workload", "weir ps -a"), ("queue", "weir get queues"), ("GPU", "weir get gpus"), ("node", "weir get nodes"))
+        for command, (thing, listing) in [
+            (["describe", "job"], job), (["get", "workload"], job), (["get", "tasks"], job), (["explain"], job), (["logs"], job),
+            (["cancel"], job), (["signal"], job), (["delete", "wl"], job), (["delete", "queue"], queue_), (["get", "queue"], queue_),
+            (["describe", "queue"], queue_), (["get", "gpu"], gpu), (["describe", "gpu"], gpu), (["get", "node"], node),
+            (["cordon"], node), (["uncordon"], node), (["drain"], node)]:
+            for word in "", "a/b", "/", ".", "..", "7/x", "a/7/2":
+                with self.subTest(command=command, word=word):
+                    which = f"cancel {word}: " if command == ["cancel"] else ""
+                    said = f"weir: {which}there is no {thing} '{word}' (`{listing}` lists them)\n"
+                    self.check(self.weir(*command, word), 1, b"", said.encode())
+            self.assertIn(f"there is no {thing} 'a?b'".encode(), self.weir(*command, b"a\xffb").stderr)
+        self.check(self.weir("cordon", "gpu/"), 1, b"", b"weir: there is no GPU '' (`weir get gpus` lists them)\n")
+        self.check(self.weir("ps", "-Q", "a/b"), 1, b"", b"weir: there is no queue 'a/b' (`weir get queues` lists them)\n")
+        self.assertEqual(self.server.requests, [])
+
+    def test_a_job_as_it_is_printed(self):
+        self.start({ONE: always(200, workload("failed")), EXPLAIN: always(200, {"id": "7", "state": "failed"}),
+                    ("GET", "/v1/workloads/7/tasks"): items(), ("POST", "/v1/workloads/7/signal"): always(202, {"id": "7"}), CANCEL: always(202, {"id": "7"})})
+        for command in ["describe", "job"], ["get", "job"], ["get", "tasks"], ["explain"], ["signal"], ["cancel"]:
+            self.assertEqual(self.weir(*command, "workload/7").returncode, 0, command)
+            result = self.weir(*command, "7/2")
+            self.assertEqual((result.returncode, result.stdout), (2, b""), command)
+        self.check(self.weir("explain", "workload/7/2"), 2, b"", b"weir: explain: '7/2' is one member of a job (all of it is 7)\n")
+
+
 class Changing(Case):
     def write(self, name, text):
         path = os.path.join(self.data, name)
