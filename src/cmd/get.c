@@ -6,12 +6,10 @@
 #include "cmd/events.h"
 #include "cmd/job_id.h"
 #include "cmd/kinds.h"
+#include "cmd/subject.h"
 #include "cmd/watch.h"
 
-#include <stdio.h>
 #include <string.h>
-
-enum { SUBJECT_MAX = 256 };
 
 static const struct weir_option options[] = {
     {.name = "all",
@@ -90,36 +88,11 @@ static int get_one(struct weir_client *client, const struct weir_args *args,
     return result < 0 ? result : weir_output_object(object, args, kind->output, err);
 }
 
-/* "42" or "train-resnet" becomes "workload/42"; "node/a" stays. */
-static int events_subject(struct weir_client *client, const char *of, char ret_subject[SUBJECT_MAX],
-                          struct weir_err *err)
-{
-    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    const struct weir_tree *workload = NULL;
-    struct weir_str id = weir_str(of);
-    uint64_t number;
-    int result;
-
-    if (strchr(of, '/') != NULL) {
-        snprintf(ret_subject, SUBJECT_MAX, "%s", of);
-        return 0;
-    }
-    if (!weir_str_to_u64(id, &number)) {
-        weir_client_path(client, "/v1/workloads/%s", of);
-        result = weir_client_get(client, &arena, &workload, err);
-        if (result < 0)
-            return result;
-        id = weir_client_text(workload, "id");
-    }
-    snprintf(ret_subject, SUBJECT_MAX, "workload/%.*s", WEIR_STR_ARG(id));
-    return 0;
-}
-
 static int get_events(struct weir_client *client, const struct weir_args *args,
                       const struct weir_kind_entry *kind, struct weir_err *err)
 {
     bool is_recent = weir_args_has(args, "tail") || weir_args_has(args, "since");
-    char subject[SUBJECT_MAX] = "";
+    char subject[WEIR_SUBJECT_TEXT_MAX] = "";
     int result = 0;
 
     if (weir_args_has(args, "all"))
@@ -131,7 +104,7 @@ static int get_events(struct weir_client *client, const struct weir_args *args,
                           "get: --watch shows what is to come, --tail and --since what has been: "
                           "give one of them");
     if (args->n_operands > 1)
-        result = events_subject(client, args->operands[1], subject, err);
+        result = weir_subject_find(client, args->operands[1], subject, err);
     if (result < 0)
         return result;
     if (weir_args_has(args, "watch"))
@@ -179,8 +152,8 @@ const struct weir_command weir_command_get = {
     .operand_choices = WEIR_KIND_WORDS,
     .about = "Lists things of a kind, or gets one by its name: workloads (wl, jobs), tasks (of a "
              "workload: its members), queues (q), gpus (g), nodes (no), events (ev); the singular "
-             "does as well. Of events NAME is what they are about: a job by its number or name, or "
-             "queue/NAME, gpu/KEY, node/NAME.",
+             "does as well. Of events NAME is what they are about: a job by its number or name, "
+             "42/3 for one member of it, or queue/NAME, gpu/KEY, node/NAME.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

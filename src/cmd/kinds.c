@@ -345,3 +345,10 @@ int weir_kind_find(const char *command, const char *word, const struct weir_kind
         return weir_error_hint(err, "did you mean %.*s?", WEIR_STR_ARG(words[near]));
     return weir_error_hint(err, "one of %s", WEIR_KIND_WORDS);
 }
+
+bool weir_kind_is_gpu_key(const char *word)
+{
+    struct weir_str text = weir_str(word);
+
+    return weir_str_starts_with(text, WEIR_STR("GPU-")) || weir_str_find_char(text, '#') >= 0;
+}

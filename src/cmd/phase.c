@@ -4,6 +4,7 @@
 #include "base/str.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/kinds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +26,7 @@ static struct target read_target(const char *word)
         return (struct target){word + 5, true, false};
     if (weir_str_starts_with(text, WEIR_STR("gpu/")))
         return (struct target){word + 4, false, true};
-    if (weir_str_starts_with(text, WEIR_STR("GPU-")) || weir_str_find_char(text, '#') >= 0)
+    if (weir_kind_is_gpu_key(word))
         return (struct target){word, false, true};
     return (struct target){word, true, true};
 }

@@ -60,10 +60,22 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
         self.assertRegex(self.weir("get", "ev").stdout.decode(), r" 19(70-01-01|69-12-31) \d\d:\d\d:01 \S+  task")
 
     def test_events_of_one_thing(self):
-        self.start({("GET", "/v1/events"): items(), ("GET", "/v1/workloads/job"): always(200, workload())})
-        for of, subject in [("3", "workload/3"), ("job", "workload/7"), ("node/a", "node/a")]:
+        self.start({("GET", "/v1/events"): items(), ("GET", "/v1/workloads/job"): always(200, workload(members=4)),
+                    ("GET", "/v1/workloads/7"): always(200, workload(members=4)), ("GET", "/v1/workloads/8"): always(200, workload(id="8")),
+                    ("GET", "/v1/nodes/a"): always(200, {"name": "a"}), ("GET", "/v1/gpus/GPU-"): always(200, GPU),
+                    ("GET", "/v1/queues/3"): always(200, queue("3"))})
+        for of, subject in [
+                ("7", "workload/7"), ("job", "workload/7"), ("workload/job", "workload/7"), ("job/7", "workload/7"), ("node/a", "node/a"),
+                ("7/3", "workload/7/3"), ("workload/7/03", "workload/7/3"), ("8/0", "workload/8"), ("gpu/GPU-", "gpu/GPU-1"),
+                ("GPU-", "gpu/GPU-1"), ("queue/3", "queue/3"), ("q/3", "queue/3")]:
             self.check(self.weir("get", "events", of, "-o", "json"), 0, b"[]\n")
-            self.assertEqual(self.server.requests[-1].query["subject"], subject)
+            self.assertEqual(self.server.requests[-1].query["subject"], subject, of)
+        for of, said in [("9", "there is no /v1/workloads/9"), ("node/b", "there is no /v1/nodes/b"), ("gpu/GPU-2", "there is no /v1/gpus/GPU-2"),
+                         ("7/4", "workload 7 has no member 4 (the last one is 3)"), ("8/1", "workload 8 has no member 1 (the last one is 0)"),
+                         ("", "there is no workload '' (`weir ps -a` lists them)"), ("a/b", "there is no workload 'a/b' (`weir ps -a` lists them)"),
+                         ("queue/", "there is no queue '' (`weir get queues` lists them)")]:
+            for more in [], ["-w"], ["--tail", "1"]:
+                self.check(self.weir("get", "events", of, *more), 1, b"", f"weir: {said}\n".encode())
         self.check(self.weir("get", "events", "3", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
         self.check(self.weir("get", "events", "-s", "failed"), 2, b"", b"weir: get: --state is for workloads and tasks\n")
 

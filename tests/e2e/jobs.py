@@ -287,6 +287,35 @@ def test_the_beginning_of_several_keys(t):
     assert not any(gpu['cordoned'] for gpu in server.gpus())
 
 
+def test_events_of_one_thing(t):
+    """Of a member, of a GPU by the beginning of its key, of a queue that is gone; what never was there is an error."""
+    server = t.serve('--simulate', '2xH100')
+
+    def events(of, *more):
+        return [(event['kind'], event['subject']) for event in json.loads(server.cli('get', 'events', of, '-o', 'json', *more).stdout)]
+
+    number = server.submit('--array', '3', '--gpus', '0', '--name', 'three', '--', 'true')
+    server.wait_ended(number)
+    expected = [('workload.started', f'workload/{number}/2'), ('workload.ended', f'workload/{number}/2')]
+    for of in (f'{number}/2', f'workload/{number}/2', 'three/2'):
+        assert events(of) == expected, of
+    assert events('three/2', '--tail', '1') == expected[1:]
+    keys = [gpu['key'] for gpu in server.gpus()]
+    server.cli('cordon', keys[1])
+    unique = next(keys[1][:n] for n in range(5, len(keys[1]) + 1) if not keys[0].startswith(keys[1][:n]))
+    for of in (unique, f'gpu/{unique}', f'gpu/{keys[1]}'):
+        assert events(of) == [('gpu.phase', f'gpu/{keys[1]}')], of
+    assert events(keys[0]) == []
+    server.cli('apply', '-f', '-', stdin=None, input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: gone}}')
+    server.cli('delete', 'queue', 'gone')
+    assert [kind for kind, _ in events('queue/gone')] == ['queue.created', 'queue.deleted']
+    for of, said in ((99, "there is no workload '99' ("), ('99/2', "there is no workload '99' ("), (f'{number}/3', f'workload {number} has no member 3 ('),
+                     ('GPU-', "several GPUs begin with 'GPU-': "), ('gpu/GPU-none', "there is no GPU 'GPU-none' ("), ('queue/never', "there is no queue 'never' ("),
+                     ('node/none', "there is no node 'none' ("), ('', "there is no workload '' (")):
+        for more in ((), ('--tail', '3'), ('-w',)):
+            assert server.cli('get', 'events', of, *more, check=1).stderr.decode().startswith('weir: ' + said), of
+
+
 def test_it_is_said_that_memory_is_not_enforced(t):
     server = t.serve('--simulate', '1xH100', '--cgroup', 'off')
     assert 'memory limits are not enforced' in server.tail(), server.tail()
