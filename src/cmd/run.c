@@ -314,45 +314,26 @@ static struct weir_tree *child_of(struct weir_tree *object, const char *key)
 static int add_name(struct weir_tree *tree, struct weir_str name, struct weir_arena *arena,
                     struct weir_err *err)
 {
-    struct weir_tree *spec = tree->last;
-    struct weir_tree **before = &tree->first;
     struct weir_tree *metadata = child_of(tree, "metadata");
 
-    if (metadata == NULL) {
-        metadata = weir_tree_add(tree, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
-        if (metadata == NULL)
-            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
-        while (*before != NULL && *before != spec)
-            before = &(*before)->next;
-        *before = metadata;
-        metadata->next = spec;
-        spec->next = NULL;
-        tree->last = spec;
-    }
+    if (metadata == NULL)
+        metadata = weir_tree_add_before(tree->last, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
+    if (metadata == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
     return name.len > 0 ? add_text(metadata, "name", name, arena, err) : 0;
 }
 
 /* A terminal that others see, or a file that goes on, is no place for the shell's secrets. */
 static void leave_out_env(struct weir_tree *spec, bool quiet)
 {
-    struct weir_tree *before = NULL;
+    struct weir_tree *env = child_of(spec, "env");
 
-    for (struct weir_tree *child = spec->first; child != NULL;
-         before = child, child = child->next) {
-        if (!weir_str_eq_c(child->key, "env"))
-            continue;
-        if (!quiet)
-            fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
-                    child->n_children);
-        if (before != NULL)
-            before->next = child->next;
-        else
-            spec->first = child->next;
-        if (spec->last == child)
-            spec->last = before;
-        spec->n_children--;
+    if (env == NULL)
         return;
-    }
+    if (!quiet)
+        fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
+                env->n_children);
+    weir_tree_remove(env);
 }
 
 static int show_workload(const struct weir_args *args, const struct submission *submission,
