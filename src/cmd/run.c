@@ -182,11 +182,10 @@ static const struct weir_option options[] = {
      .help = "nothing of weir's own on stderr but errors"},
     {.name = "dry-run",
      .kind = WEIR_OPTION_FLAG,
-     .help = "ask whether it could be submitted, and print what would be, with what is assumed "
-             "where nothing is said; values of variables only with --show-env"},
-    {.name = "show-env",
-     .kind = WEIR_OPTION_FLAG,
-     .help = "with --dry-run, the values of variables, too"},
+     .help =
+         "ask whether it could be submitted, and print what would be; of queue, class, priority, "
+         "preemptible, gpus and cpu also what weir assumes; variables only with --show-env"},
+    {.name = "show-env", .kind = WEIR_OPTION_FLAG, .help = "with --dry-run, the variables, too"},
 };
 
 struct submission {
@@ -288,20 +287,6 @@ static int submit(struct weir_client *client, struct submission *submission,
 
 /* ---- asking only ---- */
 
-static int add_text(struct weir_tree *object, const char *key, struct weir_str text,
-                    struct weir_arena *arena, struct weir_err *err)
-{
-    struct weir_tree *node;
-
-    if (weir_tree_get(object, key) != NULL)
-        return 0;
-    node = weir_tree_add(object, WEIR_TREE_STRING, weir_str(key), arena);
-    if (node == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
-    node->text = text;
-    return 0;
-}
-
 static struct weir_tree *child_of(struct weir_tree *object, const char *key)
 {
     for (struct weir_tree *child = object->first; child != NULL; child = child->next)
@@ -315,12 +300,37 @@ static int add_name(struct weir_tree *tree, struct weir_str name, struct weir_ar
                     struct weir_err *err)
 {
     struct weir_tree *metadata = child_of(tree, "metadata");
+    struct weir_tree *node;
 
-    if (metadata == NULL)
-        metadata = weir_tree_add_before(tree->last, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
-    if (metadata == NULL)
+    if (metadata != NULL || name.len == 0)
+        return 0;
+    metadata = weir_tree_add_before(tree->last, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
+    node = metadata != NULL ? weir_tree_add(metadata, WEIR_TREE_STRING, WEIR_STR("name"), arena)
+                            : NULL;
+    if (node == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
-    return name.len > 0 ? add_text(metadata, "name", name, arena, err) : 0;
+    node->text = name;
+    return 0;
+}
+
+/* What counts where nothing is said, before the environment, which may be long. */
+static int add_assumed(struct weir_tree *spec, const struct weir_tree *assumed,
+                       struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_tree *env = child_of(spec, "env");
+
+    for (const struct weir_tree *each = assumed != NULL ? assumed->first : NULL; each != NULL;
+         each = each->next) {
+        enum weir_tree_kind kind = (enum weir_tree_kind)each->kind;
+        struct weir_tree *node;
+
+        node = env != NULL ? weir_tree_add_before(env, kind, each->key, arena)
+                           : weir_tree_add(spec, kind, each->key, arena);
+        if (node == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
+        node->text = each->text;
+    }
+    return 0;
 }
 
 /* A terminal that others see, or a file that goes on, is no place for the shell's secrets. */
@@ -337,24 +347,22 @@ static void leave_out_env(struct weir_tree *spec, bool quiet)
 }
 
 static int show_workload(const struct weir_args *args, const struct submission *submission,
-                         struct weir_str name, struct weir_arena *arena, struct weir_err *err)
+                         const struct weir_tree *told, struct weir_arena *arena,
+                         struct weir_err *err)
 {
     struct weir_json_options json = {0};
     struct weir_tree *tree = NULL;
-    struct weir_tree *spec;
     int result = weir_json_read(weir_buf_view(&submission->body), &json, arena, &tree, err);
 
     if (result == 0)
-        result = add_name(tree, name, arena, err);
+        result = add_name(tree, weir_client_text(told, "name"), arena, err);
+    if (result == 0)
+        result = add_assumed(tree->last, weir_tree_get(told, "assumed"), arena, err);
     if (result < 0)
         return result;
-    spec = tree->last;
     if (!weir_args_has(args, "show-env"))
-        leave_out_env(spec, weir_args_has(args, "quiet"));
-    result = add_text(spec, "gpus", WEIR_STR("1"), arena, err);
-    if (result == 0)
-        result = add_text(spec, "queue", WEIR_STR("default"), arena, err);
-    return result < 0 ? result : weir_output_yaml(tree, err);
+        leave_out_env(tree->last, weir_args_has(args, "quiet"));
+    return weir_output_yaml(tree, err);
 }
 
 static int dry_run(const struct weir_args *args, struct weir_client *client,
@@ -365,7 +373,6 @@ static int dry_run(const struct weir_args *args, struct weir_client *client,
                                           .content_type = "application/json",
                                           .body = weir_buf_view(&submission->body)};
     const struct weir_tree *answer = NULL;
-    struct weir_str name;
     int result;
 
     weir_client_path(client, "/v1/apply");
@@ -373,8 +380,7 @@ static int dry_run(const struct weir_args *args, struct weir_client *client,
     result = weir_client_call(client, &request, &arena, &answer, err);
     if (result < 0)
         return result;
-    name = weir_client_text(weir_tree_path(answer, "items[0]"), "name");
-    return show_workload(args, submission, name, &arena, err);
+    return show_workload(args, submission, weir_tree_path(answer, "items[0]"), &arena, err);
 }
 
 /* 0: it is taken; above: what to exit with, the answer is not waited for any more. *ret_signal is

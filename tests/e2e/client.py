@@ -146,13 +146,14 @@ class Submit(Case):
         self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
 
     def test_dry_run_asks_and_prints(self):
-        self.start({("POST", "/v1/apply"): always(200, {"items": [{"kind": "Workload", "name": "true"}]})})
+        self.start({("POST", "/v1/apply"): always(200, {"items": [{
+            "kind": "Workload", "name": "true", "assumed": {"queue": "elsewhere", "class": "batch", "priority": 0, "preemptible": True}}]})})
         result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true", env=self.env(SECRET="s3cret"))
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, rb"^weir: [0-9]+ variables of the environment are not shown \(--show-env\)\n$")
         self.assertIn(b"kind: Workload\nmetadata:\n  name: \"true\"\nspec:\n", result.stdout)
         self.assertIn(b"  command:\n  - \"true\"\n  gpus: \"2\"\n", result.stdout)
-        self.assertIn(b"  queue: default\n", result.stdout)
+        self.assertTrue(result.stdout.endswith(b"  queue: elsewhere\n  class: batch\n  priority: 0\n  preemptible: true\n"), result.stdout)
         self.assertRegex(result.stdout, rb"\n  umask: 0[0-7]{3}\n")
         self.assertNotIn(b"env:", result.stdout)
         self.assertEqual([r.query for r in self.server.requests], [{"dryRun": "true"}])
@@ -160,7 +161,8 @@ class Submit(Case):
         result = self.weir("run", "--dry-run", "--show-env", "--name", "n", "true", env=self.env(SECRET="s3cret"))
         self.assertIn(b"    SECRET: s3cret\n", result.stdout)
         self.assertIn(b"metadata:\n  name: \"n\"\nspec:\n", result.stdout)
-        self.assertIn(b"  gpus: \"1\"\n", result.stdout)
+        self.assertLess(result.stdout.index(b"  queue: elsewhere\n"), result.stdout.index(b"  env:\n"))
+        self.assertNotIn(b"gpus", result.stdout)  # nobody said it
         self.assertEqual(result.stderr, b"")
 
 

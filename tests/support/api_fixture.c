@@ -172,11 +172,14 @@ static int fake_apply(void *ctx, const struct weir_actor *actor,
 
         if (kind == NULL || name == NULL)
             return weir_tree_error(docs[i], err, "not a resource");
-        results[i] = (struct weir_apply_result){kind->text,
-                                                name->text,
-                                                weir_str_eq_c(kind->text, "Workload") ? 7 + i : 0,
-                                                (enum weir_applied)(i % 3),
-                                                {.resource = WEIR_NONE}};
+        results[i] = (struct weir_apply_result){.kind = kind->text,
+                                                .name = name->text,
+                                                .applied = (enum weir_applied)(i % 3),
+                                                .shortfall = {.resource = WEIR_NONE}};
+        if (!weir_str_eq_c(kind->text, "Workload"))
+            continue;
+        results[i].number = 7 + i;
+        results[i].assumed = weir_tree_get(docs[i], "metadata");
     }
     *ret_results = results;
     return take(f, done, 0, err);

@@ -79,6 +79,10 @@ static int finish_apply(struct weir_api_call *call, uint64_t outcome, struct wei
             weir_api_put_id(&json.w, "id", result->number);
         weir_api_put_str(&json.w, "action", weir_str(actions[result->applied]));
         weir_api_put_shortfall(&json.w, call->api->index.world, &result->shortfall);
+        if (result->assumed != NULL) {
+            weir_json_key(&json.w, "assumed");
+            weir_json_write_tree(&json.w, result->assumed, NULL);
+        }
         weir_json_object_end(&json.w);
     }
     weir_json_array_end(&json.w);

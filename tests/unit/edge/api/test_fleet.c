@@ -175,6 +175,8 @@ static void test_apply(void **state)
     assert_string_equal(api_text(&answer, "items[1].name"), "b");
     assert_string_equal(api_text(&answer, "items[1].id"), "8");
     assert_string_equal(api_text(&answer, "items[1].action"), "configured");
+    assert_string_equal(api_text(&answer, "items[1].assumed.name"), "b");
+    assert_null(weir_tree_path(answer.json, "items[0].assumed"));
     assert_string_equal(api_text(&answer, "items[2].action"), "unchanged");
     api_answer_finish(&answer);
     api_ask(&f, "POST", "/v1/apply?dryRun=true", "Content-Type: application/json\r\n", json,
