@@ -161,14 +161,3 @@ void weir_api_pending_drop(struct weir_api_call *call)
 {
     call->pending = weir_mem_free(call->pending);
 }
-
-int weir_api_accepted(struct weir_api_call *call, uint64_t outcome, struct weir_err *err)
-{
-    struct weir_api_json json;
-
-    (void)outcome;
-    weir_api_json_init(&json);
-    weir_json_object_begin(&json.w);
-    weir_json_object_end(&json.w);
-    return weir_api_json_reply(call, 202, &json, err);
-}
