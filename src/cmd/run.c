@@ -528,8 +528,10 @@ const struct weir_command weir_command_run = {
         "The status of the command (128+n if signal n ended it; 126 or 127 if it could not be "
         "started), or 130 if it was cancelled; of an array or a gang that of the first member "
         "that failed. Of weir itself: 1 if the job was refused, 2 for wrong use, 3 if it cannot "
-        "be told what became of it. With --detach, 0 if it was taken; interrupted before it has "
-        "printed the number, it cancels the job.",
+        "be told what became of it, 141 if nobody reads the output any more, 128+n if signal n "
+        "came while the server was away; after the last two the job goes on if it was taken. With "
+        "--detach, 0 if it was taken; interrupted before it has printed the number, it cancels "
+        "the job.",
     .examples = examples,
     .n_examples = sizeof(examples) / sizeof(examples[0]),
     .options = options,

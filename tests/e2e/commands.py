@@ -441,6 +441,14 @@ class Help(Case):
                                         env=self.env(), stdout=subprocess.PIPE, cwd=self.data, check=False)
                 self.assertIn(result.returncode, (0, 3), (example, result.stderr))
 
+    def test_every_status_of_run_is_told(self):
+        text = " ".join(self.weir("run", "--help").stdout.decode().split("Exit status:")[1].split())
+        with open(os.path.join(ROOT, "docs/jobs.md"), encoding="utf-8") as file:
+            table = file.read().split("What `weir run` returns:")[1].split("##")[0]
+        for status in "126", "127", "130", "141", "1", "2", "3":
+            self.assertRegex(text, rf"\b{status}\b")
+            self.assertRegex(table, rf"(?m)^\|.*\b{status}\b.*\|")
+
     def test_version(self):
         text = self.weir("--version").stdout.decode()
         self.assertRegex(text, r"^weir \d+\.\d+\.\d+( \([0-9a-f]+\))?\n")
