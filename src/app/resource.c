@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/char.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -425,7 +426,7 @@ static int read_retry_on(const struct weir_tree *spec, struct weir_edit *edit, u
     weir_tree_foreach (each, list) {
         int64_t status;
 
-        if (n == sizeof(statuses) / sizeof(statuses[0]))
+        if (n == WEIR_COUNT_OF(statuses))
             return weir_tree_error(each, err, "more exit statuses than there are");
         if (weir_tree_i64(each, 0, 255, &status, err) < 0)
             return weir_error_code(err);
@@ -537,7 +538,7 @@ int weir_resource_assumed(const struct weir_tree *spec, const struct weir_resour
     };
     struct weir_tree *assumed = weir_tree_add(NULL, WEIR_TREE_OBJECT, WEIR_STR(""), arena);
 
-    for (size_t i = 0; assumed != NULL && i < sizeof(fields) / sizeof(fields[0]); i++) {
+    for (size_t i = 0; assumed != NULL && i < WEIR_COUNT_OF(fields); i++) {
         struct weir_tree *node;
 
         if (weir_tree_get(spec, fields[i].field) != NULL ||

@@ -1,6 +1,7 @@
 #include "cmd/cancel.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/commands.h"
@@ -85,9 +86,9 @@ const struct weir_command weir_command_cancel = {
         "grace time, SIGKILL. An array is ended as a whole. ID is a number, or a name that one "
         "job has.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = IDS_MAX,
     .group = WEIR_GROUP_WORK,

@@ -2,6 +2,7 @@
 
 #include "app/datadir.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "base/vec.h"
@@ -154,7 +155,7 @@ static void refuse_word(struct weir_client *client, const char *word)
     struct weir_err *err = &client->no_path;
     char shown[WEIR_STR_SHOW_MAX];
 
-    for (size_t i = 0; i < sizeof(things) / sizeof(things[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(things); i++) {
         if (!weir_str_eq_c(weir_buf_view(&client->path), things[i].path))
             continue;
         weir_error(err, WEIR_E_NOT_FOUND, "there is no %s '%s'", things[i].thing,

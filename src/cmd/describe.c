@@ -2,6 +2,7 @@
  * 14:20:05 CET (3m05s ago)"; what is null or empty is left out. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -42,7 +43,7 @@ static void put_label(const struct weir_tree *member, unsigned depth, struct wei
     struct weir_str name = without(without(member->key, "_ms"), "_bytes");
     bool is_ours = is_field(member, depth);
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
         if (is_ours && weir_str_eq_c(name, words[i][0]))
             name = weir_str(words[i][1]);
 
@@ -330,7 +331,7 @@ const struct weir_command weir_command_describe = {
         "Shows a workload, queue, GPU or node, for people. For programs there is weir get KIND "
         "NAME -o json.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .min_operands = 2,
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,

@@ -1,4 +1,5 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
@@ -125,7 +126,7 @@ static int get(struct weir_client *client, const struct weir_args *args, struct 
         return result;
     if (strcmp(kind->plural, "events") == 0)
         return get_events(client, args, kind, err);
-    for (size_t i = 0; i < sizeof(of_events) / sizeof(of_events[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(of_events); i++) {
         if (!weir_args_has(args, of_events[i]))
             continue;
         weir_error(err, WEIR_E_INVALID, "get: --%s is for events", of_events[i]);
@@ -155,9 +156,9 @@ const struct weir_command weir_command_get = {
              "does as well. Of events NAME is what they are about: a job by its number or name, "
              "42/3 for one member of it, or queue/NAME, gpu/KEY, node/NAME.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,

@@ -1,5 +1,6 @@
 /* cordon, uncordon, drain: the same for nodes and GPUs. */
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/client.h"
@@ -97,7 +98,7 @@ const struct weir_command weir_command_cordon = {
         "Nothing new is started on a cordoned node or GPU; what runs there goes on to its end. "
         "node/NAME or gpu/KEY says which it is where a name could be either.",
     .examples = cordon_examples,
-    .n_examples = sizeof(cordon_examples) / sizeof(cordon_examples[0]),
+    .n_examples = WEIR_COUNT_OF(cordon_examples),
     .min_operands = 1,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
@@ -115,7 +116,7 @@ const struct weir_command weir_command_uncordon = {
     .operands = "NODE|GPU…",
     .about = "Ends what cordon or drain began.",
     .examples = uncordon_examples,
-    .n_examples = sizeof(uncordon_examples) / sizeof(uncordon_examples[0]),
+    .n_examples = WEIR_COUNT_OF(uncordon_examples),
     .min_operands = 1,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
@@ -136,7 +137,7 @@ const struct weir_command weir_command_drain = {
         "checkpoint signal and its grace time, and waits for its turn again. When nothing is left, "
         "weir get nodes says drained. weir uncordon takes the node back into use.",
     .examples = drain_examples,
-    .n_examples = sizeof(drain_examples) / sizeof(drain_examples[0]),
+    .n_examples = WEIR_COUNT_OF(drain_examples),
     .min_operands = 1,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,

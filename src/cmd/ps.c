@@ -1,4 +1,5 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
@@ -88,9 +89,9 @@ const struct weir_command weir_command_ps = {
         "the time since it was submitted, RUN how long its last attempt has run. REASON says "
         "why it waits or how it ended.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
     .ask = list,

@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/attach.h"
@@ -533,9 +534,9 @@ const struct weir_command weir_command_run = {
         "--detach, 0 if it was taken; interrupted before it has printed the number, it cancels "
         "the job.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = WORDS_MAX,
     .group = WEIR_GROUP_WORK,

@@ -1,5 +1,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/client.h"
@@ -55,7 +56,7 @@ const struct weir_command weir_command_signal = {
              "What it does is the job's affair; weir cancel ends a job for certain. ID is a "
              "number, or a name that one job has.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .min_operands = 1,
     .max_operands = 2,
     .group = WEIR_GROUP_WORK,

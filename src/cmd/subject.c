@@ -1,6 +1,7 @@
 #include "cmd/subject.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
@@ -25,7 +26,7 @@ static const struct {
 
 static const char *key_of(const char *plural)
 {
-    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(named); i++)
         if (strcmp(named[i].plural, plural) == 0)
             return named[i].key;
     return NULL;

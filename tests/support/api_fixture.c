@@ -1,6 +1,7 @@
 #include "api_fixture_impl.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -359,7 +360,7 @@ void api_fixture_finish(struct api_fixture *f)
     weir_sqlite_close(f->sqlite);
     for (uint32_t i = 0; i < f->n_outputs; i++)
         weir_buf_finish(&f->outputs[i].data);
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(files); i++) {
         snprintf(path, sizeof(path), "%s/%s", f->dir, files[i]);
         unlink(path);
     }

@@ -1,5 +1,6 @@
 /* weir's own figures. Labels are names of queues, GPU classes, states and routes: none of them
  * grows with the work. */
+#include "base/count.h"
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
@@ -11,7 +12,7 @@ enum { METRICS_BYTES_MAX = 16 * 1024 * 1024, MILLI = 1000, CLASSES_MAX = WEIR_RE
 /* In the order in which weir_api_gpu_state() may say them. */
 static const char *const gpu_states[] = {"free",    "in-use",    "cordoned", "foreign",
                                          "suspect", "unhealthy", "lost"};
-enum { GPU_STATES = sizeof(gpu_states) / sizeof(gpu_states[0]) };
+enum { GPU_STATES = WEIR_COUNT_OF(gpu_states) };
 
 static struct weir_prom_label label(const char *name, struct weir_str value)
 {
@@ -176,7 +177,7 @@ static void put_requests(struct weir_prom *prom, const struct weir_api *api)
         const uint64_t *n = is_route ? api->n_answers[i] : api->n_unrouted;
         const char *method = is_route ? weir_http1_method_name(weir_api_routes[i].method) : "other";
 
-        for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
+        for (size_t c = 0; c < WEIR_COUNT_OF(classes); c++) {
             struct weir_prom_label labels[] = {
                 label("method", weir_str(method)),
                 label("route", weir_str(is_route ? weir_api_routes[i].path : "other")),

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "edge/api/impl.h"
 
 enum { ERROR_BYTES_MAX = 8192, BODY_BYTES_AT_ONCE = 256 * 1024 };
@@ -18,7 +19,7 @@ int weir_api_status_of(int code)
         {WEIR_E_TIMEOUT, 504},    {WEIR_E_NO_SPACE, 507},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++)
         if (table[i].code == code)
             return table[i].status;
     return 500;

@@ -58,7 +58,7 @@ static void nothing_is_something(void **state)
                       weir_mem_realloc_array(NULL, 0, 8)};
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(pieces); i++) {
         assert_non_null(pieces[i]);
         weir_mem_free(pieces[i]);
     }

@@ -103,7 +103,7 @@ static void paths_that_lead_nowhere(void **state)
     struct weir_tree *root = sample();
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(paths); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(paths); i++)
         if (weir_tree_path(root, paths[i]) != NULL)
             fail_msg("'%s' leads somewhere", paths[i]);
     assert_null(weir_tree_path(NULL, "spec"));
@@ -117,7 +117,7 @@ static void paths_lead_back(void **state)
     struct weir_tree *root = sample();
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(paths); i++) {
         struct weir_buf buf = WEIR_BUF_INIT(100);
 
         assert_int_equal(weir_tree_path_of(weir_tree_path(root, paths[i]), &buf), 0);
@@ -161,7 +161,7 @@ static void whole_numbers_keep_their_digits(void **state)
                                    INT64_MIN, 0, &value, NULL),
                      0);
     assert_true(value == INT64_MIN);
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         value = 7;
         assert_int_equal(weir_tree_i64(add(NULL, WEIR_TREE_NUMBER, NULL, bad[i]), INT64_MIN,
                                        INT64_MAX, &value, NULL),
@@ -182,7 +182,7 @@ static void reads_real_numbers(void **state)
     assert_int_equal(weir_tree_f64(add(NULL, WEIR_TREE_NUMBER, NULL, "0.1"), &value, NULL), 0);
     assert_true(value == 0.1);
     value = 7;
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++)
         assert_int_equal(weir_tree_f64(add(NULL, WEIR_TREE_NUMBER, NULL, bad[i]), &value, NULL),
                          WEIR_E_INVALID);
     memset(long_text, '1', sizeof(long_text) - 1);

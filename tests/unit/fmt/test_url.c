@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 
 #include <setjmp.h>
@@ -78,7 +79,7 @@ static void parses_authorities(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_str host = S("untouched");
         uint16_t port = 7;
         struct weir_err err = WEIR_ERR_INIT;
@@ -120,7 +121,7 @@ static void decodes(void **state)
     struct weir_arena arena = WEIR_ARENA_INIT;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_str text = S("untouched");
         struct weir_err err = WEIR_ERR_INIT;
         int code = weir_url_decode(cases[i].text, cases[i].plus, &arena, &text, &err);
@@ -165,7 +166,7 @@ static void splits_paths(void **state)
     assert_int_equal(weir_url_split_path(S("/ui/"), &arena, &path, NULL), 0);
     assert_int_equal(path.n_segments, 1);
     assert_true(path.trailing_slash);
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(refused); i++) {
         struct weir_err err = WEIR_ERR_INIT;
 
         assert_true(weir_url_split_path(refused[i], &arena, &path, &err) < 0);
@@ -249,7 +250,7 @@ static void knows_what_can_be_a_segment(void **state)
     struct weir_url_path parts;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(words); i++) {
         bool is_read;
 
         weir_buf_reset(&path);
@@ -273,9 +274,9 @@ static void knows_the_addresses_of_the_machine_itself(void **state)
                                          "::2", "gpu-box",           "0.0.0.0",     "1127.0.0.1"};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(ours); i++)
         assert_true(weir_url_is_loopback(weir_str(ours[i])));
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(others); i++)
         assert_false(weir_url_is_loopback(weir_str(others[i])));
 }
 

@@ -1,5 +1,6 @@
 /* Queues, GPUs, nodes, apply, metrics, snapshot, and what the server says of itself. */
 #include "api_test.h"
+#include "base/count.h"
 #include "edge/api/impl.h"
 #include "fmt/prom.h"
 #include "fmt/schema.h"
@@ -82,7 +83,7 @@ static void test_gpu_by_prefix(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++)
         weir_edit_string(f.edit, weir_str(keys[i]), &weir_edit_device(f.edit, f.gpus[i])->uuid);
     api_tick(&f);
     assert_get("/v1/gpus/GPU-8f1c", "key", "GPU-8f1c"); /* a whole key is no prefix */
@@ -126,7 +127,7 @@ static void test_gpu_states(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_device *device = weir_edit_device(f.edit, f.gpus[0]);
 
         device->health = cases[i].health;
