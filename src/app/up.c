@@ -21,6 +21,7 @@
 #include "edge/local/output.h"
 #include "edge/nvml/gpus.h"
 #include "edge/sqlite/store.h"
+#include "fmt/url.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -380,11 +381,11 @@ static int end_strangers(struct up *up, struct weir_err *err)
 /* Whether it listens on an address that others than this machine can reach. */
 static bool is_reachable(const char *address)
 {
-    struct weir_str text = weir_str(address);
+    struct weir_str host = weir_str_n(address, (size_t)(strrchr(address, ':') - address));
 
-    return !weir_str_starts_with(text, WEIR_STR("127.")) &&
-           !weir_str_starts_with(text, WEIR_STR("[::1]:")) &&
-           !weir_str_starts_with(text, WEIR_STR("localhost:"));
+    if (weir_str_starts_with(host, WEIR_STR("[")))
+        host = weir_str_sub(host, 1, host.len - 2);
+    return !weir_url_is_loopback(host);
 }
 
 static int listen_tcp(struct up *up, struct weir_err *err)

@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -20,7 +21,7 @@ enum weir_output weir_output_form(const struct weir_args *args)
     static const char *const forms[] = {"table", "wide", "json", "yaml", "name"};
     const char *text = weir_args_text(args, "output");
 
-    for (unsigned i = 0; text != NULL && i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (unsigned i = 0; text != NULL && i < WEIR_COUNT_OF(forms); i++)
         if (weir_str_eq_c(weir_str(text), forms[i]))
             return (enum weir_output)i;
     return WEIR_OUTPUT_TABLE;

@@ -88,6 +88,25 @@ def test_a_client_without_a_token_is_told(t):
     assert b"cannot reach weir at '127.0.0.1:1'" in done.stderr and b'weir up' in done.stderr, done.stderr
 
 
+def test_apply_says_what_it_assumes(t):
+    """Of each workload what its spec leaves out, and nothing that it says; `run --dry-run` prints it, and that can be applied."""
+    server = t.serve()
+    all_of_it = {'queue': 'default', 'class': 'batch', 'priority': 0, 'preemptible': True, 'gpus': '1'}
+    said = {'queue': 'q', 'class': 'dev', 'priority': 3, 'preemptible': False, 'gpus': 2, 'cpu': 1}
+    queue = {'apiVersion': 'weir.dev/v1', 'kind': 'Queue', 'metadata': {'name': 'q'}, 'spec': {}}
+    for target in ('/v1/apply?dryRun=true', '/v1/apply'):
+        docs = [queue] + [dict(JOB, spec={'command': ['true'], **spec}) for spec in ({}, said, {'gpus': 0, 'priority': 1}, {'gpus': 0, 'cpu': '500m'})]
+        status, _, answer = ask(server, 'POST', target, docs)
+        assert status == 200, answer
+        assumed = [item.get('assumed') for item in answer['items']]
+        no_gpu = {name: value for name, value in all_of_it.items() if name != 'gpus'}
+        assert assumed == [None, all_of_it, {}, {**{k: v for k, v in no_gpu.items() if k != 'priority'}, 'cpu': '1'}, no_gpu], assumed
+    text = server.cli('run', '--dry-run', '-q', '--gpus', '0', '--', 'true').stdout
+    for line in (b'queue: default', b'class: batch', b'priority: 0', b'preemptible: true', b'gpus: "0"', b'cpu: "1"'):
+        assert text.count(b'\n  ' + line + b'\n') == 1, (line, text)
+    server.cli('apply', '-f', '-', stdin=None, input=text)
+
+
 def test_lists_come_in_pages(t):
     server = t.serve()
     for _ in range(25):

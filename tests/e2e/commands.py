@@ -60,10 +60,22 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
         self.assertRegex(self.weir("get", "ev").stdout.decode(), r" 19(70-01-01|69-12-31) \d\d:\d\d:01 \S+  task")
 
     def test_events_of_one_thing(self):
-        self.start({("GET", "/v1/events"): items(), ("GET", "/v1/workloads/job"): always(200, workload())})
-        for of, subject in [("3", "workload/3"), ("job", "workload/7"), ("node/a", "node/a")]:
+        self.start({("GET", "/v1/events"): items(), ("GET", "/v1/workloads/job"): always(200, workload(members=4)),
+                    ("GET", "/v1/workloads/7"): always(200, workload(members=4)), ("GET", "/v1/workloads/8"): always(200, workload(id="8")),
+                    ("GET", "/v1/nodes/a"): always(200, {"name": "a"}), ("GET", "/v1/gpus/GPU-"): always(200, GPU),
+                    ("GET", "/v1/queues/3"): always(200, queue("3"))})
+        for of, subject in [
+                ("7", "workload/7"), ("job", "workload/7"), ("workload/job", "workload/7"), ("job/7", "workload/7"), ("node/a", "node/a"),
+                ("7/3", "workload/7/3"), ("workload/7/03", "workload/7/3"), ("8/0", "workload/8"), ("gpu/GPU-", "gpu/GPU-1"),
+                ("GPU-", "gpu/GPU-1"), ("queue/3", "queue/3"), ("q/3", "queue/3")]:
             self.check(self.weir("get", "events", of, "-o", "json"), 0, b"[]\n")
-            self.assertEqual(self.server.requests[-1].query["subject"], subject)
+            self.assertEqual(self.server.requests[-1].query["subject"], subject, of)
+        for of, said in [("9", "there is no /v1/workloads/9"), ("node/b", "there is no /v1/nodes/b"), ("gpu/GPU-2", "there is no /v1/gpus/GPU-2"),
+                         ("7/4", "workload 7 has no member 4 (the last one is 3)"), ("8/1", "workload 8 has no member 1 (the last one is 0)"),
+                         ("", "there is no workload '' (`weir ps -a` lists them)"), ("a/b", "there is no workload 'a/b' (`weir ps -a` lists them)"),
+                         ("queue/", "there is no queue '' (`weir get queues` lists them)")]:
+            for more in [], ["-w"], ["--tail", "1"]:
+                self.check(self.weir("get", "events", of, *more), 1, b"", f"weir: {said}\n".encode())
         self.check(self.weir("get", "events", "3", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
         self.check(self.weir("get", "events", "-s", "failed"), 2, b"", b"weir: get: --state is for workloads and tasks\n")
 
@@ -208,6 +220,36 @@ job 7 (job): queued, number 2 of those that wait
         result = self.weir("snapshot", "-o", "/no/such/dir/file")
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, rb"^weir: write '/no/such/dir/file': [^\n]*\n$")
+
+
+class Names(Case):
+    def test_words_that_can_name_nothing(self):
+        """They are told from what they are meant to be: the server could only say that a path is wrong."""
+        self.start({})
+        job, queue_, gpu, node = (("workload", "weir ps -a"), ("queue", "weir get queues"), ("GPU", "weir get gpus"), ("node", "weir get nodes"))
+        for command, (thing, listing) in [
+            (["describe", "job"], job), (["get", "workload"], job), (["get", "tasks"], job), (["explain"], job), (["logs"], job),
+            (["cancel"], job), (["signal"], job), (["delete", "wl"], job), (["delete", "queue"], queue_), (["get", "queue"], queue_),
+            (["describe", "queue"], queue_), (["get", "gpu"], gpu), (["describe", "gpu"], gpu), (["get", "node"], node),
+            (["cordon"], node), (["uncordon"], node), (["drain"], node)]:
+            for word in "", "a/b", "/", ".", "..", "7/x", "a/7/2":
+                with self.subTest(command=command, word=word):
+                    which = f"cancel {word}: " if command == ["cancel"] else ""
+                    said = f"weir: {which}there is no {thing} '{word}' (`{listing}` lists them)\n"
+                    self.check(self.weir(*command, word), 1, b"", said.encode())
+            self.assertIn(f"there is no {thing} 'a?b'".encode(), self.weir(*command, b"a\xffb").stderr)
+        self.check(self.weir("cordon", "gpu/"), 1, b"", b"weir: there is no GPU '' (`weir get gpus` lists them)\n")
+        self.check(self.weir("ps", "-Q", "a/b"), 1, b"", b"weir: there is no queue 'a/b' (`weir get queues` lists them)\n")
+        self.assertEqual(self.server.requests, [])
+
+    def test_a_job_as_it_is_printed(self):
+        self.start({ONE: always(200, workload("failed")), EXPLAIN: always(200, {"id": "7", "state": "failed"}),
+                    ("GET", "/v1/workloads/7/tasks"): items(), ("POST", "/v1/workloads/7/signal"): always(202, {"id": "7"}), CANCEL: always(202, {"id": "7"})})
+        for command in ["describe", "job"], ["get", "job"], ["get", "tasks"], ["explain"], ["signal"], ["cancel"]:
+            self.assertEqual(self.weir(*command, "workload/7").returncode, 0, command)
+            result = self.weir(*command, "7/2")
+            self.assertEqual((result.returncode, result.stdout), (2, b""), command)
+        self.check(self.weir("explain", "workload/7/2"), 2, b"", b"weir: explain: '7/2' is one member of a job (all of it is 7)\n")
 
 
 class Changing(Case):
@@ -413,6 +455,14 @@ class Help(Case):
                                         env=self.env(), stdout=subprocess.PIPE, cwd=self.data, check=False)
                 self.assertIn(result.returncode, (0, 3), (example, result.stderr))
 
+    def test_every_status_of_run_is_told(self):
+        text = " ".join(self.weir("run", "--help").stdout.decode().split("Exit status:")[1].split())
+        with open(os.path.join(ROOT, "docs/jobs.md"), encoding="utf-8") as file:
+            table = file.read().split("What `weir run` returns:")[1].split("##")[0]
+        for status in "126", "127", "130", "141", "1", "2", "3":
+            self.assertRegex(text, rf"\b{status}\b")
+            self.assertRegex(table, rf"(?m)^\|.*\b{status}\b.*\|")
+
     def test_version(self):
         text = self.weir("--version").stdout.decode()
         self.assertRegex(text, r"^weir \d+\.\d+\.\d+( \([0-9a-f]+\))?\n")
@@ -461,7 +511,9 @@ class Help(Case):
             (["cancel", ""], ["7", "train"]), (["cancel", "7", "tr"], ["train"]), (["logs", ""], ["7", "train", "9", "old"]),
             (["logs", "7", ""], []), (["logs", "-n", "5", "o"], ["old"]), (["logs", "--tail", "=", "5", "o"], ["old"]),
             (["explain", "t"], ["train"]), (["get", "gpu", ""], ["GPU-1"]), (["get", "-o", "json", "gpus", "G"], ["GPU-1"]),
-            (["get", "gpu", "GPU-1", ""], []), (["get", "events", ""], []), (["describe", "workload", ""], ["7", "train", "9", "old"]),
+            (["get", "gpu", "GPU-1", ""], []), (["get", "events", "G"], ["GPU-1"]), (["get", "ev", ""], ["7", "train", "9", "old", "GPU-1"]),
+            (["get", "events", "7", ""], []), (["get", "tasks", ""], ["7", "train", "9", "old"]), (["get", "member", "o"], ["old"]),
+            (["describe", "tasks", ""], []), (["describe", "workload", ""], ["7", "train", "9", "old"]),
             (["describe", "node", ""], ["a-1"]), (["delete", "queue", ""], ["vision", "other"]), (["delete", "wl", "7", ""], ["7", "train"]),
             (["delete", "queue", "other", "v"], ["vision"]), (["cordon", ""], ["a-1", "GPU-1"]), (["drain", "x", ""], ["a-1"]),
             (["run", "--queue", "v"], ["vision"]), (["ps", "--queue", "=", "v"], ["vision"]), (["ps", ""], []),

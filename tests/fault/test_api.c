@@ -4,6 +4,7 @@
 
 #include "../support/api_fixture.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -145,7 +146,7 @@ static void test_requests(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(requests); i++) {
         check(requests[i].request, requests[i].status);
         api_ask(&f, "GET", "/healthz", NULL, NULL, &answer);
         assert_int_equal(answer.status, 200);

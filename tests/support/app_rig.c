@@ -2,6 +2,7 @@
 
 #include "app/schemas.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "fmt/json.h"
 #include "model/world_check.h"
@@ -275,7 +276,7 @@ void app_rig_finish(struct app_rig *rig)
 
     drop_server(rig);
     rig->sqlite = weir_sqlite_close(rig->sqlite);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++) {
         snprintf(path, sizeof(path), "%s/%s", rig->dir, names[i]);
         (void)remove(path);
     }

@@ -1,5 +1,6 @@
 /* Events: in pages, or as they come. Only what is on disk is told: api->last_seq is taken when a
  * tick has been committed. */
+#include "base/count.h"
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
@@ -371,7 +372,7 @@ static int begin_stream(struct weir_api_call *call, struct weir_str subject, str
     uint64_t after = newest;
     int r;
 
-    for (size_t i = 0; i < sizeof(of_pages) / sizeof(of_pages[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(of_pages); i++) {
         if (weir_api_query(call, of_pages[i]) == NULL)
             continue;
         weir_error(err, WEIR_E_INVALID, "'%s' is for pages of events, not for a stream",

@@ -1,5 +1,6 @@
 /* weir's own figures. Labels are names of queues, GPU classes, states and routes: none of them
  * grows with the work. */
+#include "base/count.h"
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
@@ -176,7 +177,7 @@ static void put_requests(struct weir_prom *prom, const struct weir_api *api)
         const uint64_t *n = is_route ? api->n_answers[i] : api->n_unrouted;
         const char *method = is_route ? weir_http1_method_name(weir_api_routes[i].method) : "other";
 
-        for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
+        for (size_t c = 0; c < WEIR_COUNT_OF(classes); c++) {
             struct weir_prom_label labels[] = {
                 label("method", weir_str(method)),
                 label("route", weir_str(is_route ? weir_api_routes[i].path : "other")),

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/units.h"
@@ -43,7 +44,7 @@ static const struct generation *generation_of(const struct weir_gpu_model *model
         {8, 6, 7, 1740, 7251},   {8, 9, 8, 2520, 9001},   {9, 0, 9, 1980, 2619},
         {10, 0, 10, 1965, 3996}, {10, 3, 10, 1965, 3996}, {12, 0, 10, 2430, 14001},
     };
-    size_t n = sizeof(generations) / sizeof(generations[0]);
+    size_t n = WEIR_COUNT_OF(generations);
 
     for (size_t i = 0; i < n; i++)
         if (generations[i].cc_major == model->cc_major &&

@@ -19,7 +19,7 @@ static void signals_every_member_there_is(void **state)
     weir_server_look(&plane->server, true);
     assert_int_equal(submit(",\"gpus\":1,\"members\":3"), 0);
     tick();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(rows); i++) {
         struct weir_err err = WEIR_ERR_INIT;
 
         for (int m = 0; m < 3; m++) {
@@ -151,7 +151,7 @@ static void refuses_what_can_never_start(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(rows); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         int r = submit_as(&admin, rows[i].spec, &err);
 

@@ -1,5 +1,6 @@
 /* Events by what they are about, from the end, and by time; and that none of it reads more than it
  * has to. */
+#include "base/count.h"
 #include "base/rng.h"
 #include "edge/sqlite/store_impl.h"
 
@@ -61,7 +62,7 @@ static void a_filter_is_kept_to(void **state)
     expect_seqs(&f, &of_one, "");
     expect_last(&f, &of_one, 0, 0, 0);
     begin(&f);
-    for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(subjects); i++)
         append_at(&f, 1, subjects[i]);
     commit(&f);
     expect_seqs(&f, &of_one, "1 3 7 ");

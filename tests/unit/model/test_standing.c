@@ -1,13 +1,13 @@
 #include "model/standing.h"
 
+#include "base/count.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { SOME_ROW = 3 };
 
@@ -27,7 +27,7 @@ static void a_node_is_drained_when_no_task_is_left(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_node node = weir_node_blank();
 
         node.phase = cases[i].phase;
@@ -77,7 +77,7 @@ static void what_is_wrong_with_a_gpu_comes_first(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_device device = weir_device_blank();
         struct weir_node node = weir_node_blank();
 

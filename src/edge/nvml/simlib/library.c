@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "edge/nvml/simlib/simlib.h"
 
 #include <dlfcn.h>
@@ -296,7 +297,7 @@ const char *nvmlErrorString(int result)
         {WEIR_NVML_GPU_NOT_FOUND, "GPU not found"},
     };
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(texts); i++)
         if (texts[i].result == result)
             return texts[i].text;
     return "Unknown Error";

@@ -1,5 +1,6 @@
 /* Events in pages: which belong to a list, and that a list is the same however it is cut up. */
 #include "api_test.h"
+#include "base/count.h"
 
 /* The seqs of a list, page by page, as its `next` leads on; each page ends with a bar. */
 static const char *seqs_of(const char *target)
@@ -64,7 +65,7 @@ static void test_of_one_thing(void **state)
                                            "workload/1", "workload/"};
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(subjects); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(subjects); i++)
         api_event(&f, "x", subjects[i]);
     api_tick(&f);
     assert_seqs("/v1/events?subject=workload%2F1", "1 3 7 |");
@@ -153,7 +154,7 @@ static void test_a_clock_set_back(void **state)
     static const int64_t times[] = {100, 200, 300, 150, 250, 260};
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(times); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(times); i++)
         api_event_at(&f, times[i], "x", "y");
     api_tick(&f);
     assert_seqs("/v1/events?since_ms=150", "2 3 4 5 6 |");

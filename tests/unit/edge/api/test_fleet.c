@@ -1,5 +1,6 @@
 /* Queues, GPUs, nodes, apply, metrics, snapshot, and what the server says of itself. */
 #include "api_test.h"
+#include "base/count.h"
 #include "edge/api/impl.h"
 #include "fmt/prom.h"
 #include "fmt/schema.h"
@@ -82,7 +83,7 @@ static void test_gpu_by_prefix(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++)
         weir_edit_string(f.edit, weir_str(keys[i]), &weir_edit_device(f.edit, f.gpus[i])->uuid);
     api_tick(&f);
     assert_get("/v1/gpus/GPU-8f1c", "key", "GPU-8f1c"); /* a whole key is no prefix */
@@ -95,8 +96,15 @@ static void test_gpu_by_prefix(void **state)
                         "several GPUs begin with 'GPU-8f1c': GPU-8f1c22, GPU-8f1c33");
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-8f1c/cordon", 409, "");
-    get("/v1/gpus/GPU-", 404, &answer); /* says nothing */
+    get("/v1/gpus/GPU-", 409, &answer);
+    assert_string_equal(api_text(&answer, "error.message"),
+                        "several GPUs begin with 'GPU-': GPU-8f1c22, GPU-8f1c33, GPU-other");
     api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-/uncordon", 409, "");
+    get("/v1/gpus/GPU", 404, &answer); /* no key could be meant */
+    api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-x/cordon", 404, "");
+    post("POST", "/v1/nodes/alph/cordon", 404, "");
     assert_get("/v1/gpus/GPU-o", "key", "GPU-other");
 }
 
@@ -119,7 +127,7 @@ static void test_gpu_states(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_device *device = weir_edit_device(f.edit, f.gpus[0]);
 
         device->health = cases[i].health;
@@ -238,6 +246,8 @@ static void test_apply(void **state)
     assert_string_equal(api_text(&answer, "items[1].name"), "b");
     assert_string_equal(api_text(&answer, "items[1].id"), "8");
     assert_string_equal(api_text(&answer, "items[1].action"), "configured");
+    assert_string_equal(api_text(&answer, "items[1].assumed.name"), "b");
+    assert_null(weir_tree_path(answer.json, "items[0].assumed"));
     assert_string_equal(api_text(&answer, "items[2].action"), "unchanged");
     api_answer_finish(&answer);
     api_ask(&f, "POST", "/v1/apply?dryRun=true", "Content-Type: application/json\r\n", json,

@@ -1,5 +1,6 @@
 /* Logs and streams of events, and what holds for all answers that go on. */
 #include "api_test.h"
+#include "base/count.h"
 #include "fmt/sse.h"
 #include "stream_client.h"
 
@@ -13,7 +14,7 @@ static void test_head_of_streams(void **state)
     (void)state;
     api_add(&f, "train", "default", 1, false);
     api_tick(&f);
-    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(targets); i++) {
         api_ask(&f, "HEAD", targets[i], NULL, NULL, &answer);
         assert_int_equal(answer.status, 200);
         assert_int_equal(answer.body.len, 0);
@@ -61,7 +62,7 @@ static void test_logs(void **state)
     assert_logs("?offset=99", "99", "");
     api_rotate(&f, number, 0, 2, WEIR_STDOUT, 2);
     assert_logs("", "2", "cond");
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         char target[64];
 
         snprintf(target, sizeof(target), "/v1/workloads/1/logs%s", bad[i]);
