@@ -132,6 +132,7 @@ static bool has_history(struct weir_client *client, const char *subject)
 
     weir_client_path(client, "/v1/events");
     weir_client_query(client, "subject", subject);
+    weir_client_query(client, "tail", "1");
     return weir_client_list(client, note_event, &found, NULL) == 0 && found;
 }
 

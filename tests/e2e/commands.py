@@ -101,13 +101,13 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
             del self.server.requests[:]
             result = self.weir("get", "events", "-o", "name", *args)
             self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"3\n4\n7\n", b""))
-            queries = [dict(request.query) for request in self.server.requests]
+            queries = [dict(request.query) for request in self.server.requests if request.path == "/v1/events"]
             self.assertEqual([query.pop("after", None) for query in queries], [None, "1-9-0-4-2", "4-9"])
             self.assertEqual(queries[1:], queries[:1] * 2)
             self.assertEqual(queries[0].pop("limit"), "1000")
             return queries[0]
 
-        self.start({("GET", "/v1/events"): page, ("GET", "/v1/workloads/job"): always(200, workload())})
+        self.start({("GET", "/v1/events"): page, ("GET", "/v1/workloads/5"): always(200, workload(id="5"))})
         self.assertEqual(asked(), {})
         self.assertEqual(asked("--tail", "2"), {"tail": "2"})
         self.assertEqual(asked("-n", "0"), {"tail": "0"})

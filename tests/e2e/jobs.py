@@ -90,9 +90,9 @@ def test_who_is_preempted_is_told(t):
 def test_who_is_preempted_is_known_after_a_kill_while_it_stops(t):
     """For whom room is being made is in the store: the next server says so, and asks nobody else to leave."""
     server = t.serve('--simulate', '2xH100')
-    lows = [server.submit('--', 'sh', '-c', 'trap "sleep 2; exit" TERM; while :; do sleep 0.1; done') for _ in range(2)]
+    lows = [server.submit('--', 'sh', '-c', 'trap "sleep 2; exit" TERM; echo ready; while :; do sleep 0.1; done') for _ in range(2)]
     for low in lows:
-        server.wait_state(low, 'running')
+        wait_for('it to be ready', lambda low=low: server.cli('logs', low).stdout == b'ready\n')
     high = server.submit('--priority', '5', '--', 'sleep', '60')
     wait_for('one of the low ones to stop', lambda: any(server.job(low)['state'] == 'stopping' for low in lows))
     server.kill()
