@@ -3,6 +3,7 @@
 #include "app/cgroup_root.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -77,7 +78,7 @@ static void make_own_groups(const char *mount, const char *self, char *ret_path,
     if (!has_file(base, "cgroup.procs", W_OK) || !make_group(leaf) ||
         !write_file(leaf, "cgroup.procs", "0") || !make_group(jobs))
         return;
-    for (size_t i = 0; i < sizeof(controllers) / sizeof(controllers[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(controllers); i++) {
         /* A controller that is not to be had is no reason to do without the rest. */
         if (write_file(base, "cgroup.subtree_control", controllers[i]))
             (void)write_file(jobs, "cgroup.subtree_control", controllers[i]);

@@ -4,6 +4,7 @@
 
 #include "app/server.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/tree.h"
 #include "core/heal/fate.h"
 #include "fmt/json.h"
@@ -21,7 +22,7 @@ static const char *const weirs_own[] = {
     "WEIR_QUEUE",        "WEIR_TOKEN",
 };
 
-enum { N_WEIRS_OWN = sizeof(weirs_own) / sizeof(weirs_own[0]) };
+enum { N_WEIRS_OWN = WEIR_COUNT_OF(weirs_own) };
 
 struct launching {
     struct weir_server *server;

@@ -199,11 +199,9 @@ static int restore_detail(struct weir_server *server, uint32_t task,
     if (record->detail.len == 0 || !weir_cause_makes_room(record->cause))
         return 0;
     attempt = weir_server_attempt_of(server, task);
-    detail = attempt != NULL ? weir_mem_alloc(record->detail.len + 1) : NULL;
+    detail = attempt != NULL ? weir_mem_strndup(record->detail.ptr, record->detail.len) : NULL;
     if (detail == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for why an attempt left");
-    memcpy(detail, record->detail.ptr, record->detail.len);
-    detail[record->detail.len] = '\0';
     attempt->detail = detail;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include "base/bitset.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "model/signals.h"
 
 enum { GRANTS_BYTES_MAX = 64 * 1024, DETAIL_BYTES_MAX = 1024 };
@@ -424,7 +425,7 @@ static void collect(const struct weir_world *base, const struct weir_world *list
 {
     static const enum weir_table_id ids[] = {WEIR_TABLE_WORKLOADS, WEIR_TABLE_TASKS};
 
-    for (size_t k = 0; k < sizeof(ids) / sizeof(ids[0]); k++) {
+    for (size_t k = 0; k < WEIR_COUNT_OF(ids); k++) {
         const struct weir_table *table = &list->tables[ids[k]];
 
         for (uint32_t i = 0; i < table->n_changed; i++) {

@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/char.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -425,7 +426,7 @@ static int read_retry_on(const struct weir_tree *spec, struct weir_edit *edit, u
     weir_tree_foreach (each, list) {
         int64_t status;
 
-        if (n == sizeof(statuses) / sizeof(statuses[0]))
+        if (n == WEIR_COUNT_OF(statuses))
             return weir_tree_error(each, err, "more exit statuses than there are");
         if (weir_tree_i64(each, 0, 255, &status, err) < 0)
             return weir_error_code(err);
@@ -504,5 +505,52 @@ int weir_resource_workload(const struct weir_tree *spec, enum weir_resource_orig
         ask.queue = WEIR_STR("default");
     ask.first_word = command->first->text;
     *ret_ask = ask;
+    return 0;
+}
+
+/* Of a GPU or CPU, which are whole where they are assumed. */
+static int64_t whole_amount(const struct weir_shape *shape, uint32_t resource)
+{
+    for (uint32_t i = 0; i < shape->n_amounts; i++)
+        if (shape->amounts[i].resource == resource)
+            return shape->amounts[i].amount / 1000;
+    return 0;
+}
+
+int weir_resource_assumed(const struct weir_tree *spec, const struct weir_resource_workload *ask,
+                          struct weir_arena *arena, const struct weir_tree **ret_assumed,
+                          struct weir_err *err)
+{
+    const struct weir_workload *w = &ask->workload;
+    int64_t n_cpus = whole_amount(&ask->shape, WEIR_RES_CPU);
+    const struct {
+        const char *field;
+        enum weir_tree_kind kind;
+        const char *text;
+    } fields[] = {
+        {"queue", WEIR_TREE_STRING, weir_str_dup(ask->queue, arena)},
+        {"class", WEIR_TREE_STRING, weir_class_name((enum weir_class)w->class)},
+        {"priority", WEIR_TREE_NUMBER, weir_arena_printf(arena, "%d", w->priority)},
+        {"preemptible", WEIR_TREE_BOOL, w->preemptible ? "true" : "false"},
+        {"gpus", WEIR_TREE_STRING,
+         weir_arena_printf(arena, "%lld", (long long)whole_amount(&ask->shape, WEIR_RES_GPU))},
+        {"cpu", WEIR_TREE_STRING, weir_arena_printf(arena, "%lld", (long long)n_cpus)},
+    };
+    struct weir_tree *assumed = weir_tree_add(NULL, WEIR_TREE_OBJECT, WEIR_STR(""), arena);
+
+    for (size_t i = 0; assumed != NULL && i < WEIR_COUNT_OF(fields); i++) {
+        struct weir_tree *node;
+
+        if (weir_tree_get(spec, fields[i].field) != NULL ||
+            (strcmp(fields[i].field, "cpu") == 0 && n_cpus == 0))
+            continue;
+        node = weir_tree_add(assumed, fields[i].kind, weir_str(fields[i].field), arena);
+        if (node == NULL || fields[i].text == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what is assumed");
+        node->text = weir_str(fields[i].text);
+    }
+    if (assumed == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what is assumed");
+    *ret_assumed = assumed;
     return 0;
 }

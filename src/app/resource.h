@@ -46,5 +46,10 @@ struct weir_resource_workload {
 int weir_resource_workload(const struct weir_tree *spec, enum weir_resource_origin origin,
                            const struct weir_policy *policy, struct weir_edit *edit,
                            struct weir_resource_workload *ret_ask, struct weir_err *err);
+/* An object, in the arena, of what the spec leaves out of what `ask` was read from it: under the
+ * spec's own names, as it would be written there. */
+int weir_resource_assumed(const struct weir_tree *spec, const struct weir_resource_workload *ask,
+                          struct weir_arena *arena, const struct weir_tree **ret_assumed,
+                          struct weir_err *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include "app/decision_log.h"
 #include "app/service_impl.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/mem.h"
 #include "core/sim/eta.h"
 
@@ -45,7 +46,7 @@ int weir_service_no_queue(const struct weir_server *server, int code, struct wei
 
     for (uint32_t q = weir_world_first(world, WEIR_TABLE_QUEUES); q != WEIR_NONE;
          q = weir_world_after(world, WEIR_TABLE_QUEUES, q)) {
-        if (n == sizeof(names) / sizeof(names[0])) { /* the nearest so far goes on */
+        if (n == WEIR_COUNT_OF(names)) { /* the nearest so far goes on */
             nearest = weir_str_nearest(name, names, n);
             names[0] = names[nearest >= 0 ? nearest : 0];
             n = nearest >= 0;

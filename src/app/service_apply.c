@@ -74,27 +74,43 @@ static int write_queues(struct applying *a, struct weir_err *err)
     return 0;
 }
 
-static void report(struct applying *a)
+static int report_workload(struct applying *a, uint32_t i, struct weir_err *err)
 {
-    for (uint32_t i = 0; i < a->n; i++) {
-        struct weir_apply_result *result = &a->results[i];
+    struct weir_apply_result *result = &a->results[i];
 
-        if (a->kinds[i] == WEIR_KIND_WORKLOAD) {
-            result->kind = WEIR_STR("Workload");
-            result->name = a->submissions[i].name;
-            result->applied = WEIR_APPLIED_CREATED;
-            result->shortfall.resource = WEIR_NONE;
-            continue;
-        }
-        result->kind = WEIR_STR("Queue");
-        result->name = a->queues[i].name;
-        result->applied = a->queues[i].unchanged ? WEIR_APPLIED_UNCHANGED
-                          : a->queues[i].is_new  ? WEIR_APPLIED_CREATED
-                                                 : WEIR_APPLIED_CONFIGURED;
-        result->shortfall =
-            weir_guarantee_shortfall(weir_edit_view(a->server->edit),
-                                     weir_edit_find_queue(a->server->edit, a->queues[i].name));
+    result->kind = WEIR_STR("Workload");
+    result->name = a->submissions[i].name;
+    result->applied = WEIR_APPLIED_CREATED;
+    result->shortfall.resource = WEIR_NONE;
+    return weir_resource_assumed(weir_tree_get(a->docs[i], "spec"), &a->submissions[i].ask,
+                                 a->arena, &result->assumed, err);
+}
+
+static void report_queue(struct applying *a, uint32_t i)
+{
+    struct weir_apply_result *result = &a->results[i];
+
+    result->kind = WEIR_STR("Queue");
+    result->name = a->queues[i].name;
+    result->applied = a->queues[i].unchanged ? WEIR_APPLIED_UNCHANGED
+                      : a->queues[i].is_new  ? WEIR_APPLIED_CREATED
+                                             : WEIR_APPLIED_CONFIGURED;
+    result->shortfall =
+        weir_guarantee_shortfall(weir_edit_view(a->server->edit),
+                                 weir_edit_find_queue(a->server->edit, a->queues[i].name));
+}
+
+static int report(struct applying *a, struct weir_err *err)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < a->n; i++) {
+        if (a->kinds[i] == WEIR_KIND_WORKLOAD)
+            r = report_workload(a, i, err);
+        else
+            report_queue(a, i);
     }
+    return r;
 }
 
 /* Queues come first, so that workloads of the same apply find them. */
@@ -110,9 +126,7 @@ static int write_all(struct applying *a, struct weir_err *err)
         if (r == 0)
             r = weir_submission_accept(a->server, &a->submissions[i], &a->results[i].number, err);
     }
-    if (r == 0)
-        report(a);
-    return r;
+    return r < 0 ? r : report(a, err);
 }
 
 static int undo_edit(struct applying *a)

@@ -9,6 +9,7 @@
 #include "app/datadir.h"
 #include "app/decision_log.h"
 #include "app/demo.h"
+#include "app/earlier.h"
 #include "app/schemas.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -21,6 +22,7 @@
 #include "edge/local/output.h"
 #include "edge/nvml/gpus.h"
 #include "edge/sqlite/store.h"
+#include "fmt/url.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -312,55 +314,9 @@ static int open_store(struct up *up, struct weir_err *err)
     return r < 0 ? r : weir_datadir_lock_space(up->server.store.space, &up->space_fd, err);
 }
 
-struct earlier {
-    struct up *up;
-    uint64_t serial_floor;
-    struct weir_err *err;
-};
-
-static int note_serial(void *arg, const struct weir_task_record *task)
-{
-    struct earlier *earlier = arg;
-
-    if (task->serial > earlier->serial_floor)
-        earlier->serial_floor = task->serial;
-    return 0;
-}
-
-static int note_serials(void *arg, const struct weir_workload_record *workload)
-{
-    struct earlier *earlier = arg;
-    struct weir_store *store = &earlier->up->server.store;
-
-    return store->each_task(store->ctx, workload->number, note_serial, earlier, earlier->err);
-}
-
-static int check_attempt(void *arg, const struct weir_task_record *task)
-{
-    struct earlier *earlier = arg;
-    struct weir_cluster_ref ref = {task->serial, task->nonce, task->slot};
-
-    if (!weir_task_state_holds(task->state) ||
-        weir_local_check(earlier->up->local, &ref, earlier->err) == 0)
-        return 0;
-    return weir_error_wrap(earlier->err, "what became of workload %llu cannot be told",
-                           (unsigned long long)task->number);
-}
-
-static int check_attempts(void *arg, const struct weir_workload_record *workload)
-{
-    struct earlier *earlier = arg;
-    struct weir_store *store = &earlier->up->server.store;
-
-    return store->each_task(store->ctx, workload->number, check_attempt, earlier, earlier->err);
-}
-
 static int open_jobs(struct up *up, struct weir_err *err)
 {
     static const char *const launcher_argv[] = {"weir-launcher", "launcher", NULL};
-    struct earlier earlier = {up, 0, err};
-    struct weir_store *store = &up->server.store;
-    struct weir_workload_filter live = {.state = -1};
     char cgroup[PATH_BYTES] = "";
     struct weir_local_config config = {.data_dir = up->data_dir,
                                        .launcher_argv = launcher_argv,
@@ -368,12 +324,10 @@ static int open_jobs(struct up *up, struct weir_err *err)
     int r = weir_cgroup_root(up->options->cgroup, cgroup, sizeof(cgroup), err);
 
     if (r == 0)
-        r = store->each_workload(store->ctx, &live, false, note_serials, &earlier, err);
-    config.serial_floor = earlier.serial_floor;
+        r = weir_earlier_serial(&up->server.store, &config.serial_floor, err);
     if (r == 0)
         r = weir_local_open(&config, &up->local, &up->server.cluster, err);
-    return r < 0 ? r
-                 : store->each_workload(store->ctx, &live, false, check_attempts, &earlier, err);
+    return r < 0 ? r : weir_earlier_check(&up->server.store, up->local, err);
 }
 
 /* The numbers of jobs whose output is there are not given again, even by a store that was made anew
@@ -399,11 +353,11 @@ static int end_strangers(struct up *up, struct weir_err *err)
 /* Whether it listens on an address that others than this machine can reach. */
 static bool is_reachable(const char *address)
 {
-    struct weir_str text = weir_str(address);
+    struct weir_str host = weir_str_n(address, (size_t)(strrchr(address, ':') - address));
 
-    return !weir_str_starts_with(text, WEIR_STR("127.")) &&
-           !weir_str_starts_with(text, WEIR_STR("[::1]:")) &&
-           !weir_str_starts_with(text, WEIR_STR("localhost:"));
+    if (weir_str_starts_with(host, WEIR_STR("[")))
+        host = weir_str_sub(host, 1, host.len - 2);
+    return !weir_url_is_loopback(host);
 }
 
 static int listen_tcp(struct up *up, struct weir_err *err)

@@ -1,5 +1,6 @@
 #include "base/err.h"
 
+#include "base/count.h"
 #include "base/str.h"
 
 #include <errno.h>
@@ -204,7 +205,7 @@ int weir_error_code(const struct weir_err *err)
 
 const char *weir_code_name(int code)
 {
-    for (size_t i = 0; i < sizeof(code_names) / sizeof(code_names[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(code_names); i++)
         if (code_names[i].code == code)
             return code_names[i].name;
     return "unknown";
@@ -212,7 +213,7 @@ const char *weir_code_name(int code)
 
 int weir_code_from_name(const char *name)
 {
-    for (size_t i = 0; i < sizeof(code_names) / sizeof(code_names[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(code_names); i++)
         if (strcmp(code_names[i].name, name) == 0)
             return code_names[i].code;
     return 0;

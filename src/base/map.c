@@ -140,12 +140,9 @@ int weir_map_set(struct weir_map *map, struct weir_str key, uint64_t value)
     }
     if (key.len >= UINT32_MAX || map->n_entries >= UINT32_MAX - 1 || make_room(map) < 0)
         return WEIR_E_NO_MEMORY;
-    copy = weir_mem_alloc(key.len + 1);
+    copy = weir_mem_strndup(key.ptr, key.len);
     if (copy == NULL)
         return WEIR_E_NO_MEMORY;
-    if (key.len > 0)
-        memcpy(copy, key.ptr, key.len);
-    copy[key.len] = '\0';
     slot = find_slot(map, key, hash, &found);
     map->entries[map->n_entries] = (struct weir_map_entry){copy, (uint32_t)key.len, hash, value};
     map->slots[slot] = (uint32_t)++map->n_entries;

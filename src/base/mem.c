@@ -51,14 +51,21 @@ void *weir_mem_free(void *ptr)
     return NULL;
 }
 
+char *weir_mem_strndup(const char *text, size_t len)
+{
+    char *copy = len < SIZE_MAX ? weir_mem_alloc(len + 1) : NULL;
+
+    if (copy == NULL)
+        return NULL;
+    if (len > 0)
+        memcpy(copy, text, len);
+    copy[len] = '\0';
+    return copy;
+}
+
 char *weir_mem_strdup(const char *text)
 {
-    size_t size = strlen(text) + 1;
-    char *copy = weir_mem_alloc(size);
-
-    if (copy != NULL)
-        memcpy(copy, text, size);
-    return copy;
+    return weir_mem_strndup(text, strlen(text));
 }
 
 void weir_mem_fail(uint64_t after, uint64_t count)

@@ -13,6 +13,7 @@ void *weir_mem_alloc_array(size_t n, size_t size);              /* zeroed */
 void *weir_mem_realloc_array(void *old, size_t n, size_t size); /* old stays valid on failure */
 void *weir_mem_free(void *ptr);                                 /* NULL is fine; returns NULL */
 char *weir_mem_strdup(const char *text);                        /* NULL only on failure */
+char *weir_mem_strndup(const char *text, size_t len); /* of so many bytes, and a NUL behind them */
 
 /* Fault injection, per thread: the allocation after the next `after` ones fails, and `count` in all
  * (0: off). */

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/char.h"
+#include "base/count.h"
 #include "base/err.h"
 
 #include <string.h>
@@ -222,7 +223,7 @@ static bool take_unit(struct weir_str *s, int64_t *ret_ms)
     } units[] = {{"ms", 1},          {"s", WEIR_TIME_S}, {"m", WEIR_TIME_MIN},
                  {"h", WEIR_TIME_H}, {"d", 86400000},    {"w", 7 * (int64_t)86400000}};
 
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(units); i++) {
         struct weir_str name = weir_str(units[i].name);
 
         if (weir_str_starts_with(*s, name)) {

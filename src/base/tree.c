@@ -37,6 +37,47 @@ struct weir_tree *weir_tree_add(struct weir_tree *parent, enum weir_tree_kind ki
     return node;
 }
 
+/* Where a node is pointed to from: by its parent or by the sibling before it. */
+static struct weir_tree **link_to(const struct weir_tree *node, struct weir_tree **ret_before)
+{
+    struct weir_tree **link = &node->parent->first;
+
+    *ret_before = NULL;
+    while (*link != node) {
+        *ret_before = *link;
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+struct weir_tree *weir_tree_add_before(struct weir_tree *sibling, enum weir_tree_kind kind,
+                                       struct weir_str key, struct weir_arena *arena)
+{
+    struct weir_tree *node = weir_tree_add(NULL, kind, key, arena);
+    struct weir_tree *before;
+
+    if (node == NULL)
+        return NULL;
+    node->parent = sibling->parent;
+    node->next = sibling;
+    *link_to(sibling, &before) = node;
+    node->parent->n_children++;
+    return node;
+}
+
+void weir_tree_remove(struct weir_tree *node)
+{
+    struct weir_tree *parent = node->parent;
+    struct weir_tree *before;
+
+    *link_to(node, &before) = node->next;
+    if (parent->last == node)
+        parent->last = before;
+    parent->n_children--;
+    node->next = NULL;
+    node->parent = NULL;
+}
+
 static const struct weir_tree *get_str(const struct weir_tree *node, struct weir_str key)
 {
     if (node == NULL || node->kind != WEIR_TREE_OBJECT)

@@ -1,5 +1,6 @@
 /* base/tree.h — a positioned document tree: what YAML and JSON become. Nodes and texts live in the
- * reader's arena (or point into its input); the tree is not changed after it is built.
+ * reader's arena (or point into its input); the tree is not changed after it is built,
+ * but by whoever owns it.
  *
  * Numbers keep their text: nothing is lost above 2^53 or INT64_MAX until somebody asks for a type.
  */
@@ -49,6 +50,11 @@ const char *weir_tree_kind_name(
 /* Makes a node under parent (NULL: a root). NULL when memory is short. */
 struct weir_tree *weir_tree_add(struct weir_tree *parent, enum weir_tree_kind kind,
                                 struct weir_str key, struct weir_arena *arena);
+/* The same in front of a node that has a parent. */
+struct weir_tree *weir_tree_add_before(struct weir_tree *sibling, enum weir_tree_kind kind,
+                                       struct weir_str key, struct weir_arena *arena);
+/* Takes a node that has a parent out of it, whole. */
+void weir_tree_remove(struct weir_tree *node);
 /* Member by name, or NULL (also when node is NULL or no object). */
 const struct weir_tree *weir_tree_get(const struct weir_tree *node, const char *key);
 /* By path: "spec.gpus", "items[2].name". NULL where it leads nowhere. */

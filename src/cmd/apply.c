@@ -1,5 +1,6 @@
 #include "base/char.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
@@ -148,9 +149,9 @@ const struct weir_command weir_command_apply = {
              "All files are one request: either everything is done or nothing. Mistakes are named "
              "with file, line and column.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
     .ask = apply,

@@ -1,5 +1,6 @@
 #include "cmd/attach_signals.h"
 
+#include "base/count.h"
 #include "base/err.h"
 
 #include <poll.h>
@@ -13,7 +14,7 @@ static const struct {
     {SIGUSR1, "USR1"}, {SIGUSR2, "USR2"}, {SIGTSTP, "TSTP"}, {SIGCONT, "CONT"},
 };
 
-enum { N_CAUGHT = sizeof(caught) / sizeof(caught[0]) };
+enum { N_CAUGHT = WEIR_COUNT_OF(caught) };
 
 static volatile sig_atomic_t pending[N_CAUGHT];
 static sigset_t mask_before;

@@ -1,10 +1,12 @@
 #include "cmd/cancel.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/commands.h"
 #include "cmd/job_id.h"
+#include "cmd/workloads.h"
 
 #include <stdio.h>
 
@@ -17,17 +19,11 @@ static const struct weir_option options[] = {
      .help = "say nothing of what became of them"},
 };
 
-static const char *const ended[] = {"succeeded", "failed", "cancelled", "lost"};
-
 static void say_cancelled(struct weir_str id, struct weir_str was)
 {
-    for (size_t i = 0; i < sizeof(ended) / sizeof(ended[0]); i++) {
-        if (!weir_str_eq_c(was, ended[i]))
-            continue;
-        printf("workload/%.*s had already ended (%s)\n", WEIR_STR_ARG(id), ended[i]);
-        return;
-    }
-    if (weir_str_eq_c(was, "queued"))
+    if (weir_workload_has_ended(was))
+        printf("workload/%.*s had already ended (%.*s)\n", WEIR_STR_ARG(id), WEIR_STR_ARG(was));
+    else if (weir_str_eq_c(was, "queued"))
         printf("workload/%.*s cancelled\n", WEIR_STR_ARG(id));
     else
         printf("workload/%.*s is asked to stop\n", WEIR_STR_ARG(id));
@@ -90,9 +86,9 @@ const struct weir_command weir_command_cancel = {
         "grace time, SIGKILL. An array is ended as a whole. ID is a number, or a name that one "
         "job has.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = IDS_MAX,
     .group = WEIR_GROUP_WORK,

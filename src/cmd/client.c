@@ -2,6 +2,7 @@
 
 #include "app/datadir.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "base/vec.h"
@@ -138,15 +139,45 @@ bool weir_client_is_absent(const struct weir_client *client)
     return client->socket[0] != '\0' && access(client->socket, F_OK) < 0;
 }
 
+/* The same words as the server's, for what it cannot be asked: "there is no workload ''". */
+static void refuse_word(struct weir_client *client, const char *word)
+{
+    static const struct {
+        const char *path;
+        const char *thing;
+        const char *list;
+    } things[] = {
+        {"/v1/workloads/", "workload", "weir ps -a"},
+        {"/v1/queues/", "queue", "weir get queues"},
+        {"/v1/gpus/", "GPU", "weir get gpus"},
+        {"/v1/nodes/", "node", "weir get nodes"},
+    };
+    struct weir_err *err = &client->no_path;
+    char shown[WEIR_STR_SHOW_MAX];
+
+    for (size_t i = 0; i < WEIR_COUNT_OF(things); i++) {
+        if (!weir_str_eq_c(weir_buf_view(&client->path), things[i].path))
+            continue;
+        weir_error(err, WEIR_E_NOT_FOUND, "there is no %s '%s'", things[i].thing,
+                   weir_str_show(weir_str(word), shown));
+        weir_error_hint(err, "`%s` lists them", things[i].list);
+    }
+}
+
 void weir_client_path(struct weir_client *client, const char *format, ...)
 {
     va_list args;
 
     weir_buf_reset(&client->path);
+    client->no_path.code = 0;
     va_start(args, format);
     for (const char *at = format; *at != '\0'; at++) {
         if (at[0] == '%' && at[1] == 's') {
-            weir_url_encode(weir_str(va_arg(args, const char *)), &client->path);
+            const char *word = va_arg(args, const char *);
+
+            if (!weir_url_is_segment(weir_str(word)))
+                refuse_word(client, word);
+            weir_url_encode(weir_str(word), &client->path);
             at++;
         } else {
             weir_buf_putc(&client->path, *at);
@@ -208,6 +239,8 @@ static int send_request(struct weir_client *client, const struct weir_client_req
     struct weir_http_header headers[3];
     size_t n = 0;
 
+    if (client->no_path.code != 0)
+        return weir_error_pass(err, &client->no_path);
     if (client->path.failed != 0)
         return weir_error(err, WEIR_E_TOO_LARGE, "what was asked for is too long");
     if (request->content_type != NULL)

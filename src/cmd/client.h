@@ -3,6 +3,7 @@
 #ifndef WEIR_CMD_CLIENT_H
 #define WEIR_CMD_CLIENT_H
 
+#include "base/err.h"
 #include "io/http_client.h"
 
 #include <stdbool.h>
@@ -10,7 +11,6 @@
 #include <stdint.h>
 
 struct weir_args;
-struct weir_err;
 struct weir_tree;
 
 enum {
@@ -24,6 +24,7 @@ struct weir_client {
     struct weir_http_client http;
     const struct weir_http1_head *head;  /* of the last answer */
     struct weir_buf path;                /* scratch for weir_client_path() */
+    struct weir_err no_path;             /* why it leads nowhere */
     struct weir_buf answer;              /* the body of the last answer */
     char socket[WEIR_CLIENT_SOCKET_MAX]; /* empty for TCP */
     char host[WEIR_CLIENT_HOST_MAX];
@@ -40,7 +41,8 @@ void weir_client_finish(struct weir_client *client);
 bool weir_client_is_absent(const struct weir_client *client);
 
 /* Starts a path: "/v1/workloads/%s/cancel", each %s an encoded segment. It is valid until the next
- * one; the functions below take it. */
+ * one; the functions below take it. Of a word that can name nothing they fail with
+ * WEIR_E_NOT_FOUND, and the server is not asked. */
 void weir_client_path(struct weir_client *client, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Adds "?name=value", encoded. A NULL value adds nothing. */

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "base/err.h"
 #include "cmd/cancel.h"
 #include "cmd/commands.h"
@@ -55,7 +56,7 @@ const struct weir_command weir_command_delete = {
     .operand_choices = "queue|workload",
     .about = "Deletes empty queues. A workload is cancelled: its history stays.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .min_operands = 2,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,

@@ -2,6 +2,7 @@
  * 14:20:05 CET (3m05s ago)"; what is null or empty is left out. */
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -9,6 +10,7 @@
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/explain.h"
+#include "cmd/job_id.h"
 #include "cmd/kinds.h"
 #include "cmd/when.h"
 
@@ -41,7 +43,7 @@ static void put_label(const struct weir_tree *member, unsigned depth, struct wei
     struct weir_str name = without(without(member->key, "_ms"), "_bytes");
     bool is_ours = is_field(member, depth);
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
         if (is_ours && weir_str_eq_c(name, words[i][0]))
             name = weir_str(words[i][1]);
 
@@ -289,20 +291,23 @@ static int describe(struct weir_client *client, const struct weir_args *args, st
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
     const struct weir_kind_entry *kind = NULL;
     const struct weir_tree *object = NULL;
+    const char *name = args->operands[1];
     int result = weir_kind_find("describe", args->operands[0], &kind, err);
 
+    if (result == 0 && strcmp(kind->plural, "workloads") == 0)
+        result = weir_job_id_whole("describe", name, &name, err);
     if (result < 0)
         return result;
     if (strcmp(kind->plural, "events") == 0)
         return weir_error(err, WEIR_E_INVALID, "describe: events have no names");
     if (strcmp(kind->plural, "tasks") == 0)
         return weir_error(err, WEIR_E_INVALID, "describe: tasks are described with their workload");
-    weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
+    weir_client_path(client, "/v1/%s/%s", kind->plural, name);
     result = weir_client_get(client, &arena, &object, err);
     if (result < 0)
         return result;
     if (strcmp(kind->plural, "workloads") == 0)
-        result = put_workload(client, object, args->operands[1], &text, err);
+        result = put_workload(client, object, name, &text, err);
     else
         put_object(object, 0, weir_clock_wall_ms(), &text);
     if (result == 0)
@@ -326,7 +331,7 @@ const struct weir_command weir_command_describe = {
         "Shows a workload, queue, GPU or node, for people. For programs there is weir get KIND "
         "NAME -o json.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .min_operands = 2,
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,

@@ -1,10 +1,12 @@
 #include "cmd/explain.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/job_id.h"
 #include "cmd/output.h"
 
 #include <stdio.h>
@@ -28,7 +30,7 @@ static bool is_blocking(const struct weir_tree *reason, const struct weir_tree *
 
     if (blocking == NULL || blocking->kind != WEIR_TREE_OBJECT)
         return false;
-    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(members); i++)
         if (!weir_str_eq(weir_client_text(reason, members[i]),
                          weir_client_text(blocking, members[i])))
             return false;
@@ -107,9 +109,12 @@ static int explain(struct weir_client *client, const struct weir_args *args, str
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(OUTPUT_BYTES_MAX);
     const char *form = weir_args_text(args, "output");
     const struct weir_tree *answer = NULL;
+    const char *id = NULL;
     struct weir_str name, position;
-    int result = ask(client, args->operands[0], &arena, &answer, err);
+    int result = weir_job_id_whole("explain", args->operands[0], &id, err);
 
+    if (result == 0)
+        result = ask(client, id, &arena, &answer, err);
     if (result < 0)
         return result;
     if (form != NULL && weir_str_eq_c(weir_str(form), "json"))
@@ -148,9 +153,9 @@ const struct weir_command weir_command_explain = {
              "blocks the job, says what would help, and when the job is expected to start. ID is a "
              "number, or a name that one job has.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = 1,
     .group = WEIR_GROUP_LOOK,

@@ -1,16 +1,16 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/events.h"
+#include "cmd/job_id.h"
 #include "cmd/kinds.h"
+#include "cmd/subject.h"
 #include "cmd/watch.h"
 
-#include <stdio.h>
 #include <string.h>
-
-enum { SUBJECT_MAX = 256 };
 
 static const struct weir_option options[] = {
     {.name = "all",
@@ -49,6 +49,7 @@ static int list(struct weir_client *client, const struct weir_args *args,
 {
     bool is_workloads = strcmp(kind->plural, "workloads") == 0;
     bool is_tasks = strcmp(kind->plural, "tasks") == 0;
+    const char *id = NULL;
 
     if (is_tasks && args->n_operands < 2) {
         weir_error(err, WEIR_E_INVALID, "get: tasks are those of a workload, and none is named");
@@ -58,8 +59,10 @@ static int list(struct weir_client *client, const struct weir_args *args,
         return weir_error(err, WEIR_E_INVALID, "get: --state is for workloads and tasks");
     if (weir_args_has(args, "all") && !is_workloads)
         return weir_error(err, WEIR_E_INVALID, "get: --all is for workloads");
+    if (is_tasks && weir_job_id_whole("get", args->operands[1], &id, err) < 0)
+        return weir_error_code(err);
     if (is_tasks)
-        weir_client_path(client, "/v1/workloads/%s/tasks", args->operands[1]);
+        weir_client_path(client, "/v1/workloads/%s/tasks", id);
     else
         weir_client_path(client, "/v1/%s", kind->plural);
     weir_client_query(client, "state", weir_args_text(args, "state"));
@@ -72,45 +75,25 @@ static int get_one(struct weir_client *client, const struct weir_args *args,
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     const struct weir_tree *object = NULL;
-    int result;
+    const char *name = args->operands[1];
+    int result = 0;
 
     if (weir_args_has(args, "state"))
         return weir_error(err, WEIR_E_INVALID, "get: --state is for lists");
-    weir_client_path(client, "/v1/%s/%s", kind->plural, args->operands[1]);
+    if (strcmp(kind->plural, "workloads") == 0)
+        result = weir_job_id_whole("get", name, &name, err);
+    if (result < 0)
+        return result;
+    weir_client_path(client, "/v1/%s/%s", kind->plural, name);
     result = weir_client_get(client, &arena, &object, err);
     return result < 0 ? result : weir_output_object(object, args, kind->output, err);
-}
-
-/* "42" or "train-resnet" becomes "workload/42"; "node/a" stays. */
-static int events_subject(struct weir_client *client, const char *of, char ret_subject[SUBJECT_MAX],
-                          struct weir_err *err)
-{
-    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
-    const struct weir_tree *workload = NULL;
-    struct weir_str id = weir_str(of);
-    uint64_t number;
-    int result;
-
-    if (strchr(of, '/') != NULL) {
-        snprintf(ret_subject, SUBJECT_MAX, "%s", of);
-        return 0;
-    }
-    if (!weir_str_to_u64(id, &number)) {
-        weir_client_path(client, "/v1/workloads/%s", of);
-        result = weir_client_get(client, &arena, &workload, err);
-        if (result < 0)
-            return result;
-        id = weir_client_text(workload, "id");
-    }
-    snprintf(ret_subject, SUBJECT_MAX, "workload/%.*s", WEIR_STR_ARG(id));
-    return 0;
 }
 
 static int get_events(struct weir_client *client, const struct weir_args *args,
                       const struct weir_kind_entry *kind, struct weir_err *err)
 {
     bool is_recent = weir_args_has(args, "tail") || weir_args_has(args, "since");
-    char subject[SUBJECT_MAX] = "";
+    char subject[WEIR_SUBJECT_TEXT_MAX] = "";
     int result = 0;
 
     if (weir_args_has(args, "all"))
@@ -122,7 +105,7 @@ static int get_events(struct weir_client *client, const struct weir_args *args,
                           "get: --watch shows what is to come, --tail and --since what has been: "
                           "give one of them");
     if (args->n_operands > 1)
-        result = events_subject(client, args->operands[1], subject, err);
+        result = weir_subject_find(client, args->operands[1], subject, err);
     if (result < 0)
         return result;
     if (weir_args_has(args, "watch"))
@@ -143,7 +126,7 @@ static int get(struct weir_client *client, const struct weir_args *args, struct 
         return result;
     if (strcmp(kind->plural, "events") == 0)
         return get_events(client, args, kind, err);
-    for (size_t i = 0; i < sizeof(of_events) / sizeof(of_events[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(of_events); i++) {
         if (!weir_args_has(args, of_events[i]))
             continue;
         weir_error(err, WEIR_E_INVALID, "get: --%s is for events", of_events[i]);
@@ -170,12 +153,12 @@ const struct weir_command weir_command_get = {
     .operand_choices = WEIR_KIND_WORDS,
     .about = "Lists things of a kind, or gets one by its name: workloads (wl, jobs), tasks (of a "
              "workload: its members), queues (q), gpus (g), nodes (no), events (ev); the singular "
-             "does as well. Of events NAME is what they are about: a job by its number or name, or "
-             "queue/NAME, gpu/KEY, node/NAME.",
+             "does as well. Of events NAME is what they are about: a job by its number or name, "
+             "42/3 for one member of it, or queue/NAME, gpu/KEY, node/NAME.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,

@@ -1,4 +1,5 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "cmd/commands.h"
 #include "cmd/help.h"
@@ -120,9 +121,9 @@ const struct weir_command weir_command_help = {
     .about = "Says how a command is used, as COMMAND --help does. Makes the man pages and the "
              "completion, from the same table.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .max_operands = 1,
     .group = WEIR_GROUP_OTHER,
     .run = run,

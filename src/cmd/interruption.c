@@ -44,9 +44,10 @@ static bool on_interrupted(void *arg)
     return weir_interruption_look(arg);
 }
 
-void weir_interruption_init(struct weir_interruption *interruption, struct weir_http_client *http)
+void weir_interruption_init(struct weir_interruption *interruption, bool quiet,
+                            struct weir_http_client *http)
 {
-    *interruption = (struct weir_interruption){.http = http};
+    *interruption = (struct weir_interruption){.http = http, .quiet = quiet};
     http->interrupted = on_interrupted;
     http->interrupted_arg = interruption;
     http->wait_mask = weir_attach_signals_mask();
@@ -62,9 +63,9 @@ bool weir_interruption_pause(struct weir_interruption *interruption, int ms)
 
 int weir_interruption_tell(const struct weir_interruption *interruption)
 {
-    if (!interruption->was_sent)
+    if (!interruption->was_sent && !interruption->quiet)
         fprintf(stderr, "weir: interrupted: the job was not submitted\n");
-    else
+    if (interruption->was_sent)
         fprintf(stderr, "weir: interrupted%s: the job may have been taken (see weir ps)\n",
                 interruption->is_repeated ? " again" : ", and weir does not answer");
     return SIGNAL_STATUS + interruption->number;

@@ -12,6 +12,7 @@
 
 struct weir_interruption {
     struct weir_http_client *http;
+    bool quiet;       /* says nothing of a job that was not submitted */
     int number;       /* the signal; 0: none came */
     bool is_repeated; /* and another: the wait is over */
     bool was_sent;    /* the server may have got the job */
@@ -19,13 +20,14 @@ struct weir_interruption {
 };
 
 /* Between weir_attach_signals_begin() and …_end(): takes over what ends the waits of http. */
-void weir_interruption_init(struct weir_interruption *interruption, struct weir_http_client *http);
+void weir_interruption_init(struct weir_interruption *interruption, bool quiet,
+                            struct weir_http_client *http);
 /* Takes in what came since; true: the wait is over. */
 bool weir_interruption_look(struct weir_interruption *interruption);
 /* The same, within ms. */
 bool weir_interruption_pause(struct weir_interruption *interruption, int ms);
-/* Says on stderr what is known of the job, which is not waited for any more. Returns the exit
- * status. */
+/* Says on stderr what is known of the job, which is not waited for any more; however quiet, that it
+ * may have been taken. Returns the exit status. */
 int weir_interruption_tell(const struct weir_interruption *interruption);
 
 #endif

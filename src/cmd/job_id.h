@@ -4,6 +4,8 @@
 
 #include "base/str.h"
 
+struct weir_err;
+
 /* "42" or "train"; also as weir prints them, "workload/42", and "42/3" for one member of it. */
 struct weir_job_id {
     const char *whole;      /* to ask with, unless a member is named */
@@ -12,5 +14,8 @@ struct weir_job_id {
 };
 
 struct weir_job_id weir_job_id(const char *word);
+/* For what can be asked of a whole job only: what to ask with, or WEIR_E_INVALID for a member. */
+int weir_job_id_whole(const char *command, const char *word, const char **ret_whole,
+                      struct weir_err *err);
 
 #endif

@@ -1,6 +1,7 @@
 #include "cmd/kinds.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "base/units.h"
@@ -11,8 +12,6 @@
 #include <string.h>
 
 enum { CELL_BYTES_MAX = 64 * 1024, WORDS_MAX = 32 };
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* ---- cells ---- */
 
@@ -78,7 +77,7 @@ static void add_things(struct weir_sheet *table, const struct weir_tree *amounts
     static const char *const keys[] = {"gpu", "cpu", "memory"};
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
 
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++) {
         const struct weir_tree *amount = weir_tree_get(amounts, keys[i]);
 
         if (amount == NULL)
@@ -134,7 +133,7 @@ static void queue_row(struct weir_sheet *table, const struct weir_tree *item, in
 
 const struct weir_output_kind weir_queues_kind = {
     .columns = queue_columns,
-    .n_columns = COUNT_OF(queue_columns),
+    .n_columns = WEIR_COUNT_OF(queue_columns),
     .row = queue_row,
     .key = "name",
     .nothing = "there are no queues",
@@ -187,7 +186,7 @@ static void gpu_row(struct weir_sheet *table, const struct weir_tree *item, int6
 
 static const struct weir_output_kind gpus_kind = {
     .columns = gpu_columns,
-    .n_columns = COUNT_OF(gpu_columns),
+    .n_columns = WEIR_COUNT_OF(gpu_columns),
     .row = gpu_row,
     .key = "key",
     .nothing = "there are no GPUs",
@@ -197,7 +196,7 @@ static const struct weir_output_kind gpus_kind = {
 
 static const struct weir_sheet_column node_columns[] = {
     {.title = "NAME"},
-    {.title = "PHASE", .is_state = true},
+    {.title = "STATE", .is_state = true},
     {.title = "GPUS", .is_right = true},
     {.title = "CAPACITY"},
     {.title = "HELD"},
@@ -205,20 +204,11 @@ static const struct weir_sheet_column node_columns[] = {
     {.title = "CAUSE", .stretches = true},
 };
 
-/* A node that is being emptied, and on which nothing is left. */
-static bool is_drained(const struct weir_tree *node)
-{
-    const struct weir_tree *held = weir_tree_get(node, "held");
-
-    return weir_str_eq_c(weir_client_text(node, "phase"), "draining") && held != NULL &&
-           held->first == NULL;
-}
-
 static void node_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     (void)now_ms;
     weir_output_cell(table, item, "name");
-    weir_sheet_add(table, is_drained(item) ? WEIR_STR("drained") : weir_client_text(item, "phase"));
+    weir_output_cell(table, item, "state");
     weir_output_cell(table, item, "gpus");
     add_things(table, weir_tree_get(item, "capacity"));
     add_things(table, weir_tree_get(item, "held"));
@@ -228,7 +218,7 @@ static void node_row(struct weir_sheet *table, const struct weir_tree *item, int
 
 static const struct weir_output_kind nodes_kind = {
     .columns = node_columns,
-    .n_columns = COUNT_OF(node_columns),
+    .n_columns = WEIR_COUNT_OF(node_columns),
     .row = node_row,
     .key = "name",
     .nothing = "there are no nodes",
@@ -265,7 +255,7 @@ static void event_row(struct weir_sheet *table, const struct weir_tree *item, in
 
 const struct weir_output_kind weir_events_kind = {
     .columns = event_columns,
-    .n_columns = COUNT_OF(event_columns),
+    .n_columns = WEIR_COUNT_OF(event_columns),
     .row = event_row,
     .key = "seq",
     .nothing = "nothing has happened",
@@ -299,7 +289,7 @@ static void task_row(struct weir_sheet *table, const struct weir_tree *item, int
 
 static const struct weir_output_kind tasks_kind = {
     .columns = task_columns,
-    .n_columns = COUNT_OF(task_columns),
+    .n_columns = WEIR_COUNT_OF(task_columns),
     .row = task_row,
     .key = "member",
     .nothing = "there are no such tasks",
@@ -324,12 +314,12 @@ int weir_kind_find(const char *command, const char *word, const struct weir_kind
     size_t n = 0;
     ptrdiff_t near;
 
-    for (size_t i = 0; i < COUNT_OF(kinds); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(kinds); i++) {
         const struct weir_kind_entry *kind = &kinds[i];
 
         words[n++] = weir_str(kind->plural);
         words[n++] = weir_str(kind->one);
-        for (size_t j = 0; j < COUNT_OF(kind->alias) && kind->alias[j] != NULL; j++)
+        for (size_t j = 0; j < WEIR_COUNT_OF(kind->alias) && kind->alias[j] != NULL; j++)
             words[n++] = weir_str(kind->alias[j]);
         for (size_t j = 0; j < n; j++) {
             if (!weir_str_eq_c(words[j], word))
@@ -344,4 +334,11 @@ int weir_kind_find(const char *command, const char *word, const struct weir_kind
     if (near >= 0)
         return weir_error_hint(err, "did you mean %.*s?", WEIR_STR_ARG(words[near]));
     return weir_error_hint(err, "one of %s", WEIR_KIND_WORDS);
+}
+
+bool weir_kind_is_gpu_key(const char *word)
+{
+    struct weir_str text = weir_str(word);
+
+    return weir_str_starts_with(text, WEIR_STR("GPU-")) || weir_str_find_char(text, '#') >= 0;
 }

@@ -4,6 +4,8 @@
 
 #include "cmd/output.h"
 
+#include <stdbool.h>
+
 struct weir_err;
 
 struct weir_kind_entry {
@@ -21,6 +23,9 @@ struct weir_kind_entry {
 /* By its plural, singular or short name. WEIR_E_INVALID names the nearest. */
 int weir_kind_find(const char *command, const char *word, const struct weir_kind_entry **ret_kind,
                    struct weir_err *err);
+
+/* Whether a word can be the key of a GPU only, or its beginning. */
+bool weir_kind_is_gpu_key(const char *word);
 
 /* Cells of what has amounts: "4,cpu=16,memory=64Gi". */
 void weir_kinds_amounts(struct weir_sheet *table, const struct weir_tree *amounts);

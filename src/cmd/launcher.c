@@ -1,5 +1,6 @@
 #include "edge/local/launcher.h"
 
+#include "base/count.h"
 #include "cmd/commands.h"
 
 static int run(const struct weir_args *args, struct weir_err *err)
@@ -19,7 +20,7 @@ const struct weir_command weir_command_launcher = {
     .operands = "",
     .about = "Started by `weir up`, which talks to it over its standard input.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .group = WEIR_GROUP_SERVER,
     .is_hidden = true,
     .run = run,

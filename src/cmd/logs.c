@@ -1,4 +1,5 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/attach.h"
@@ -279,9 +280,9 @@ const struct weir_command weir_command_logs = {
              "stderr, byte for byte. With -f it goes on until the job ends, also over a restart of "
              "the server. ID is a number, or a name that one job has.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = 1,
     .group = WEIR_GROUP_LOOK,

@@ -1,6 +1,7 @@
 #include "cmd/command.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/client.h"
@@ -32,19 +33,17 @@ static const struct weir_option common_options[] = {
     {.name = "help", .letter = 'h', .kind = WEIR_OPTION_FLAG, .help = "say how it is used"},
 };
 
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
-
 const struct weir_option *weir_command_option(const struct weir_command *command, size_t i)
 {
     if (i < command->n_options)
         return &command->options[i];
     i -= command->n_options;
     if (command->is_client) {
-        if (i < COUNT_OF(client_options))
+        if (i < WEIR_COUNT_OF(client_options))
             return &client_options[i];
-        i -= COUNT_OF(client_options);
+        i -= WEIR_COUNT_OF(client_options);
     }
-    return i < COUNT_OF(common_options) ? &common_options[i] : NULL;
+    return i < WEIR_COUNT_OF(common_options) ? &common_options[i] : NULL;
 }
 
 const struct weir_command *weir_command_find(const char *name)
@@ -106,7 +105,7 @@ static const char *meant_by(const char *name)
                  {"submit", "run"},      {"top", "get gpus"}, {"gpus", "get gpus"},
                  {"nodes", "get nodes"}, {"queues", "queue"}};
 
-    for (size_t i = 0; i < COUNT_OF(words); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
         if (strcmp(words[i].said, name) == 0)
             return words[i].meant;
     return NULL;

@@ -2,12 +2,11 @@
 #include "cmd/help.h"
 
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/str.h"
 #include "cmd/command.h"
 
 #include <string.h>
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Text of ours into roff: a backslash is \e, a dash a real one (so that options can be copied), a
  * dot or a quote at the start of a line is no request. */
@@ -170,9 +169,9 @@ static void put_overview(struct weir_buf *out)
         weir_buf_printf(out, ".TP\n\\fBweir\\-%s\\fR(1)\n", weir_commands[i]->name);
         put_line(out, weir_commands[i]->summary);
     }
-    put_examples(out, overview_examples, COUNT_OF(overview_examples));
-    put_entries(out, "ENVIRONMENT", overview_environment, COUNT_OF(overview_environment));
-    put_entries(out, "FILES", overview_files, COUNT_OF(overview_files));
+    put_examples(out, overview_examples, WEIR_COUNT_OF(overview_examples));
+    put_entries(out, "ENVIRONMENT", overview_environment, WEIR_COUNT_OF(overview_environment));
+    put_entries(out, "FILES", overview_files, WEIR_COUNT_OF(overview_files));
     put_status(out, NULL);
 }
 

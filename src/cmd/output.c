@@ -2,6 +2,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -20,7 +21,7 @@ enum weir_output weir_output_form(const struct weir_args *args)
     static const char *const forms[] = {"table", "wide", "json", "yaml", "name"};
     const char *text = weir_args_text(args, "output");
 
-    for (unsigned i = 0; text != NULL && i < sizeof(forms) / sizeof(forms[0]); i++)
+    for (unsigned i = 0; text != NULL && i < WEIR_COUNT_OF(forms); i++)
         if (weir_str_eq_c(weir_str(text), forms[i]))
             return (enum weir_output)i;
     return WEIR_OUTPUT_TABLE;
@@ -218,21 +219,6 @@ int weir_output_list(struct weir_client *client, const struct weir_args *args,
 
     begin_list(&list, args, kind);
     result = weir_client_list(client, add_item, &list, err);
-    if (result == 0)
-        result = end_list(&list, args, err);
-    finish_list(&list);
-    return result;
-}
-
-int weir_output_items(const struct weir_tree *const *items, size_t n, const struct weir_args *args,
-                      const struct weir_output_kind *kind, struct weir_err *err)
-{
-    struct list list;
-    int result = 0;
-
-    begin_list(&list, args, kind);
-    for (size_t i = 0; i < n && result == 0; i++)
-        result = add_item(&list, items[i], err);
     if (result == 0)
         result = end_list(&list, args, err);
     finish_list(&list);

@@ -47,9 +47,6 @@ struct weir_output_kind {
  * gave them, or their names. */
 int weir_output_list(struct weir_client *client, const struct weir_args *args,
                      const struct weir_output_kind *kind, struct weir_err *err);
-/* The same for items that are at hand. */
-int weir_output_items(const struct weir_tree *const *items, size_t n, const struct weir_args *args,
-                      const struct weir_output_kind *kind, struct weir_err *err);
 /* One object. */
 int weir_output_object(const struct weir_tree *object, const struct weir_args *args,
                        const struct weir_output_kind *kind, struct weir_err *err);

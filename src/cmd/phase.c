@@ -1,9 +1,11 @@
 /* cordon, uncordon, drain: the same for nodes and GPUs. */
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/kinds.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static struct target read_target(const char *word)
         return (struct target){word + 5, true, false};
     if (weir_str_starts_with(text, WEIR_STR("gpu/")))
         return (struct target){word + 4, false, true};
-    if (weir_str_starts_with(text, WEIR_STR("GPU-")) || weir_str_find_char(text, '#') >= 0)
+    if (weir_kind_is_gpu_key(word))
         return (struct target){word, false, true};
     return (struct target){word, true, true};
 }
@@ -96,7 +98,7 @@ const struct weir_command weir_command_cordon = {
         "Nothing new is started on a cordoned node or GPU; what runs there goes on to its end. "
         "node/NAME or gpu/KEY says which it is where a name could be either.",
     .examples = cordon_examples,
-    .n_examples = sizeof(cordon_examples) / sizeof(cordon_examples[0]),
+    .n_examples = WEIR_COUNT_OF(cordon_examples),
     .min_operands = 1,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
@@ -114,7 +116,7 @@ const struct weir_command weir_command_uncordon = {
     .operands = "NODE|GPU…",
     .about = "Ends what cordon or drain began.",
     .examples = uncordon_examples,
-    .n_examples = sizeof(uncordon_examples) / sizeof(uncordon_examples[0]),
+    .n_examples = WEIR_COUNT_OF(uncordon_examples),
     .min_operands = 1,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,
@@ -135,7 +137,7 @@ const struct weir_command weir_command_drain = {
         "checkpoint signal and its grace time, and waits for its turn again. When nothing is left, "
         "weir get nodes says drained. weir uncordon takes the node back into use.",
     .examples = drain_examples,
-    .n_examples = sizeof(drain_examples) / sizeof(drain_examples[0]),
+    .n_examples = WEIR_COUNT_OF(drain_examples),
     .min_operands = 1,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,

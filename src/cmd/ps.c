@@ -1,4 +1,5 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
@@ -36,16 +37,18 @@ static const struct weir_option options[] = {
     WEIR_OPTION_OUTPUT,
 };
 
-/* A queue that was deleted may still have ended jobs; else a wrong name must not look like an empty
- * queue. */
+/* A queue that was deleted may still have ended jobs. Where none can be meant, a wrong name must
+ * not look like an empty queue. */
 static int check_queue(struct weir_client *client, const struct weir_args *args,
                        struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     const char *queue = weir_args_text(args, "queue");
+    const char *state = weir_args_text(args, "state");
     const struct weir_tree *answer = NULL;
 
-    if (queue == NULL || weir_args_has(args, "all"))
+    if (queue == NULL || weir_args_has(args, "all") ||
+        (state != NULL && weir_workload_has_ended(weir_str(state))))
         return 0;
     weir_client_path(client, "/v1/queues/%s", queue);
     return weir_client_get(client, &arena, &answer, err);
@@ -86,9 +89,9 @@ const struct weir_command weir_command_ps = {
         "the time since it was submitted, RUN how long its last attempt has run. REASON says "
         "why it waits or how it ended.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
     .ask = list,

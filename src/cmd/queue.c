@@ -1,4 +1,5 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/client.h"
@@ -71,7 +72,7 @@ static int print_tree(struct weir_client *client, const struct weir_args *args,
 
     if (result < 0)
         return result;
-    weir_sheet_init(&forest.table, columns, sizeof(columns) / sizeof(columns[0]));
+    weir_sheet_init(&forest.table, columns, WEIR_COUNT_OF(columns));
     add_children(&forest, WEIR_STR(""), 0);
     result = weir_sheet_write(&forest.table, &look, &text, err);
     weir_sheet_finish(&forest.table);
@@ -111,9 +112,9 @@ const struct weir_command weir_command_queue = {
         "name. GUARANTEED is what a queue gets whenever it asks, LIMIT the most it may use, "
         "HELD what it uses now, WANTED what it uses and waits for, WAITING how many jobs wait.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .group = WEIR_GROUP_LOOK,
     .is_client = true,
     .ask = show,

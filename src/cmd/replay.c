@@ -2,6 +2,7 @@
 
 #include "app/datadir.h"
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "cmd/commands.h"
@@ -93,9 +94,9 @@ const struct weir_command weir_command_replay = {
     .about = "Every decision of a weir is logged with what it was made on. This makes each again "
              "and compares the plans byte for byte. It can only read the log of the same build.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .group = WEIR_GROUP_SERVER,
     .run = run,
 };

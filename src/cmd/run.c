@@ -1,5 +1,6 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/tree.h"
 #include "cmd/attach.h"
@@ -182,11 +183,10 @@ static const struct weir_option options[] = {
      .help = "nothing of weir's own on stderr but errors"},
     {.name = "dry-run",
      .kind = WEIR_OPTION_FLAG,
-     .help = "ask whether it could be submitted, and print what would be, with what is assumed "
-             "where nothing is said; values of variables only with --show-env"},
-    {.name = "show-env",
-     .kind = WEIR_OPTION_FLAG,
-     .help = "with --dry-run, the values of variables, too"},
+     .help =
+         "ask whether it could be submitted, and print what would be; of queue, class, priority, "
+         "preemptible, gpus and cpu also what weir assumes; variables only with --show-env"},
+    {.name = "show-env", .kind = WEIR_OPTION_FLAG, .help = "with --dry-run, the variables, too"},
 };
 
 struct submission {
@@ -229,11 +229,11 @@ static void tell_away(const struct weir_client *client)
     const struct weir_http_endpoint *at = &client->http.endpoint;
 
     if (at->unix_path != NULL)
-        fprintf(stderr, "weir: waiting for weir at '%s' (start it with `weir up`)\n",
-                at->unix_path);
+        fprintf(stderr, "weir: waiting for weir at '%s' (%s)\n", at->unix_path,
+                weir_http_endpoint_hint(at));
     else
-        fprintf(stderr, "weir: waiting for weir at '%s:%u' (start it with `weir up`)\n", at->host,
-                at->port);
+        fprintf(stderr, "weir: waiting for weir at '%s:%u' (%s)\n", at->host, at->port,
+                weir_http_endpoint_hint(at));
 }
 
 /* Sends it again, under the same key, while the server restarts: it cannot be taken twice. */
@@ -259,7 +259,7 @@ static int send_until_taken(struct weir_client *client, struct submission *submi
         if (result != WEIR_E_UNAVAILABLE || !was_there ||
             weir_clock_mono_ms() > begin_ms + RETRY_MS)
             return result;
-        if (!said_away && weir_clock_mono_ms() > begin_ms + SAY_AWAY_MS) {
+        if (!interruption->quiet && !said_away && weir_clock_mono_ms() > begin_ms + SAY_AWAY_MS) {
             tell_away(client);
             said_away = true;
         }
@@ -288,20 +288,6 @@ static int submit(struct weir_client *client, struct submission *submission,
 
 /* ---- asking only ---- */
 
-static int add_text(struct weir_tree *object, const char *key, struct weir_str text,
-                    struct weir_arena *arena, struct weir_err *err)
-{
-    struct weir_tree *node;
-
-    if (weir_tree_get(object, key) != NULL)
-        return 0;
-    node = weir_tree_add(object, WEIR_TREE_STRING, weir_str(key), arena);
-    if (node == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
-    node->text = text;
-    return 0;
-}
-
 static struct weir_tree *child_of(struct weir_tree *object, const char *key)
 {
     for (struct weir_tree *child = object->first; child != NULL; child = child->next)
@@ -314,65 +300,70 @@ static struct weir_tree *child_of(struct weir_tree *object, const char *key)
 static int add_name(struct weir_tree *tree, struct weir_str name, struct weir_arena *arena,
                     struct weir_err *err)
 {
-    struct weir_tree *spec = tree->last;
-    struct weir_tree **before = &tree->first;
     struct weir_tree *metadata = child_of(tree, "metadata");
+    struct weir_tree *node;
 
-    if (metadata == NULL) {
-        metadata = weir_tree_add(tree, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
-        if (metadata == NULL)
+    if (metadata != NULL || name.len == 0)
+        return 0;
+    metadata = weir_tree_add_before(tree->last, WEIR_TREE_OBJECT, WEIR_STR("metadata"), arena);
+    node = metadata != NULL ? weir_tree_add(metadata, WEIR_TREE_STRING, WEIR_STR("name"), arena)
+                            : NULL;
+    if (node == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
+    node->text = name;
+    return 0;
+}
+
+/* What counts where nothing is said, before the environment, which may be long. */
+static int add_assumed(struct weir_tree *spec, const struct weir_tree *assumed,
+                       struct weir_arena *arena, struct weir_err *err)
+{
+    struct weir_tree *env = child_of(spec, "env");
+
+    for (const struct weir_tree *each = assumed != NULL ? assumed->first : NULL; each != NULL;
+         each = each->next) {
+        enum weir_tree_kind kind = (enum weir_tree_kind)each->kind;
+        struct weir_tree *node;
+
+        node = env != NULL ? weir_tree_add_before(env, kind, each->key, arena)
+                           : weir_tree_add(spec, kind, each->key, arena);
+        if (node == NULL)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the workload");
-        while (*before != NULL && *before != spec)
-            before = &(*before)->next;
-        *before = metadata;
-        metadata->next = spec;
-        spec->next = NULL;
-        tree->last = spec;
+        node->text = each->text;
     }
-    return name.len > 0 ? add_text(metadata, "name", name, arena, err) : 0;
+    return 0;
 }
 
 /* A terminal that others see, or a file that goes on, is no place for the shell's secrets. */
-static void leave_out_env(struct weir_tree *spec)
+static void leave_out_env(struct weir_tree *spec, bool quiet)
 {
-    struct weir_tree *before = NULL;
+    struct weir_tree *env = child_of(spec, "env");
 
-    for (struct weir_tree *child = spec->first; child != NULL;
-         before = child, child = child->next) {
-        if (!weir_str_eq_c(child->key, "env"))
-            continue;
-        fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
-                child->n_children);
-        if (before != NULL)
-            before->next = child->next;
-        else
-            spec->first = child->next;
-        if (spec->last == child)
-            spec->last = before;
-        spec->n_children--;
+    if (env == NULL)
         return;
-    }
+    if (!quiet)
+        fprintf(stderr, "weir: %u variables of the environment are not shown (--show-env)\n",
+                env->n_children);
+    weir_tree_remove(env);
 }
 
 static int show_workload(const struct weir_args *args, const struct submission *submission,
-                         struct weir_str name, struct weir_arena *arena, struct weir_err *err)
+                         const struct weir_tree *told, struct weir_arena *arena,
+                         struct weir_err *err)
 {
     struct weir_json_options json = {0};
     struct weir_tree *tree = NULL;
-    struct weir_tree *spec;
     int result = weir_json_read(weir_buf_view(&submission->body), &json, arena, &tree, err);
 
     if (result == 0)
-        result = add_name(tree, name, arena, err);
+        result = add_name(tree, weir_client_text(told, "name"), arena, err);
+    if (result == 0)
+        result = add_assumed(tree->last, weir_tree_get(told, "assumed"), arena, err);
     if (result < 0)
         return result;
-    spec = tree->last;
     if (!weir_args_has(args, "show-env"))
-        leave_out_env(spec);
-    result = add_text(spec, "gpus", WEIR_STR("1"), arena, err);
-    if (result == 0)
-        result = add_text(spec, "queue", WEIR_STR("default"), arena, err);
-    return result < 0 ? result : weir_output_yaml(tree, err);
+        leave_out_env(tree->last, weir_args_has(args, "quiet"));
+    return weir_output_yaml(tree, err);
 }
 
 static int dry_run(const struct weir_args *args, struct weir_client *client,
@@ -383,7 +374,6 @@ static int dry_run(const struct weir_args *args, struct weir_client *client,
                                           .content_type = "application/json",
                                           .body = weir_buf_view(&submission->body)};
     const struct weir_tree *answer = NULL;
-    struct weir_str name;
     int result;
 
     weir_client_path(client, "/v1/apply");
@@ -391,19 +381,19 @@ static int dry_run(const struct weir_args *args, struct weir_client *client,
     result = weir_client_call(client, &request, &arena, &answer, err);
     if (result < 0)
         return result;
-    name = weir_client_text(weir_tree_path(answer, "items[0]"), "name");
-    return show_workload(args, submission, name, &arena, err);
+    return show_workload(args, submission, weir_tree_path(answer, "items[0]"), &arena, err);
 }
 
 /* 0: it is taken; above: what to exit with, the answer is not waited for any more. *ret_signal is
  * what came meanwhile, and is for the job. */
 static int submit_interruptibly(struct weir_client *client, struct submission *submission,
-                                int *ret_signal, struct weir_arena *arena, struct weir_err *err)
+                                bool quiet, int *ret_signal, struct weir_arena *arena,
+                                struct weir_err *err)
 {
     struct weir_interruption interruption;
     int result;
 
-    weir_interruption_init(&interruption, &client->http);
+    weir_interruption_init(&interruption, quiet, &client->http);
     result = submit(client, submission, &interruption, arena, err);
     weir_attach_signals_look(); /* one that came while the answer was read */
     weir_interruption_look(&interruption);
@@ -419,8 +409,9 @@ static int run_detached(const struct weir_args *args, struct weir_client *client
                         struct submission *submission, struct weir_arena *arena,
                         struct weir_err *err)
 {
+    bool quiet = weir_args_has(args, "quiet");
     int number = 0;
-    int result = submit_interruptibly(client, submission, &number, arena, err);
+    int result = submit_interruptibly(client, submission, quiet, &number, arena, err);
 
     if (result != 0)
         return result;
@@ -434,7 +425,7 @@ static int run_detached(const struct weir_args *args, struct weir_client *client
         weir_command_complain(err, NULL);
         return WEIR_EXIT_UNKNOWN;
     }
-    if (!weir_args_has(args, "quiet"))
+    if (!quiet)
         fprintf(stderr, "weir: interrupted: job %s is cancelled\n", submission->id);
     return WEIR_ATTACH_STATUS_CANCELLED;
 }
@@ -445,7 +436,7 @@ static int run_attached(const struct weir_args *args, struct weir_client *client
 {
     struct weir_attach_options attach = {.id = submission->id,
                                          .quiet = weir_args_has(args, "quiet")};
-    int result = submit_interruptibly(client, submission, &attach.signal, arena, err);
+    int result = submit_interruptibly(client, submission, attach.quiet, &attach.signal, arena, err);
 
     if (result != 0)
         return result;
@@ -538,12 +529,14 @@ const struct weir_command weir_command_run = {
         "The status of the command (128+n if signal n ended it; 126 or 127 if it could not be "
         "started), or 130 if it was cancelled; of an array or a gang that of the first member "
         "that failed. Of weir itself: 1 if the job was refused, 2 for wrong use, 3 if it cannot "
-        "be told what became of it. With --detach, 0 if it was taken; interrupted before it has "
-        "printed the number, it cancels the job.",
+        "be told what became of it, 141 if nobody reads the output any more, 128+n if signal n "
+        "came while the server was away; after the last two the job goes on if it was taken. With "
+        "--detach, 0 if it was taken; interrupted before it has printed the number, it cancels "
+        "the job.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = WORDS_MAX,
     .group = WEIR_GROUP_WORK,

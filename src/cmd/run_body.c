@@ -1,6 +1,7 @@
 #include "cmd/run_body.h"
 
 #include "base/char.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -10,8 +11,6 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Options whose value goes into the spec as it is. */
 struct spec_field {
@@ -61,10 +60,10 @@ const char *weir_run_body_option(const char *field)
     if (!weir_str_starts_with(name, WEIR_STR("spec.")))
         return NULL;
     name = weir_str_sub(name, 5, name.len);
-    option = option_of(text_fields, COUNT_OF(text_fields), name);
+    option = option_of(text_fields, WEIR_COUNT_OF(text_fields), name);
     if (option == NULL)
-        option = option_of(count_fields, COUNT_OF(count_fields), name);
-    return option != NULL ? option : option_of(others, COUNT_OF(others), name);
+        option = option_of(count_fields, WEIR_COUNT_OF(count_fields), name);
+    return option != NULL ? option : option_of(others, WEIR_COUNT_OF(others), name);
 }
 
 /* What says who may talk to weir is not for the job, nor is what only the shell itself means. */
@@ -72,7 +71,7 @@ static bool is_left_out(struct weir_str name)
 {
     static const char *const names[] = {"WEIR_TOKEN", "WEIR_SERVER", "_"};
 
-    for (size_t i = 0; i < COUNT_OF(names); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++)
         if (weir_str_eq_c(name, names[i]))
             return true;
     return false;
@@ -96,7 +95,7 @@ static bool is_kept_clean(struct weir_str name)
     static const char *const names[] = {"PATH",  "HOME", "USER", "LOGNAME",
                                         "SHELL", "LANG", "TZ",   "TERM"};
 
-    for (size_t i = 0; i < COUNT_OF(names); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++)
         if (weir_str_eq_c(name, names[i]))
             return true;
     return weir_str_starts_with(name, WEIR_STR("LC_"));
@@ -241,7 +240,7 @@ static int put_retry_on(struct weir_json_writer *writer, const char *text, struc
     }
     weir_json_key(writer, "retryOn");
     weir_json_array_begin(writer);
-    for (unsigned code = 1; code < COUNT_OF(wanted); code++)
+    for (unsigned code = 1; code < WEIR_COUNT_OF(wanted); code++)
         if (wanted[code])
             weir_json_i64(writer, code);
     weir_json_array_end(writer);
@@ -295,7 +294,7 @@ static int put_spec(struct weir_json_writer *writer, const struct weir_args *arg
 
     if (result < 0)
         return result;
-    for (size_t i = 0; i < COUNT_OF(text_fields); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(text_fields); i++) {
         const char *value = weir_args_text(args, text_fields[i].option);
 
         if (value == NULL)
@@ -303,7 +302,7 @@ static int put_spec(struct weir_json_writer *writer, const struct weir_args *arg
         weir_json_key(writer, text_fields[i].field);
         weir_json_text(writer, value);
     }
-    for (size_t i = 0; i < COUNT_OF(count_fields); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(count_fields); i++) {
         if (!weir_args_has(args, count_fields[i].option))
             continue;
         weir_json_key(writer, count_fields[i].field);

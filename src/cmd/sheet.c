@@ -1,5 +1,6 @@
 #include "cmd/sheet.h"
 
+#include "base/count.h"
 #include "base/err.h"
 
 #include <string.h>
@@ -31,10 +32,10 @@ static size_t cell_width(uint32_t code)
                                       {0xff00, 0xff60},   {0xffe0, 0xffe6},   {0x1f300, 0x1f64f},
                                       {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd}};
 
-    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(none); i++)
         if (code >= none[i][0] && code <= none[i][1])
             return 0;
-    for (size_t i = 0; i < sizeof(two) / sizeof(two[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(two); i++)
         if (code >= two[i][0] && code <= two[i][1])
             return 2;
     return 1;
@@ -165,7 +166,7 @@ static const char *state_color(struct weir_str state)
         {"succeeded", "\033[2m"}, {"cancelled", "\033[2m"},
     };
 
-    for (size_t i = 0; i < sizeof(colors) / sizeof(colors[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(colors); i++)
         if (weir_str_eq_c(state, colors[i].state))
             return colors[i].color;
     return NULL;

@@ -1,9 +1,11 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "cmd/client.h"
 #include "cmd/commands.h"
+#include "cmd/job_id.h"
 #include "fmt/json.h"
 
 #include <stdio.h>
@@ -19,8 +21,11 @@ static int send_signal(struct weir_client *client, const struct weir_args *args,
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     const struct weir_tree *answer = NULL;
     struct weir_json_writer writer;
-    int result;
+    const char *id = NULL;
+    int result = weir_job_id_whole("signal", args->operands[0], &id, err);
 
+    if (result < 0)
+        return result;
     weir_json_writer_init(&writer, &body, false);
     weir_json_object_begin(&writer);
     weir_json_key(&writer, "signal");
@@ -30,7 +35,7 @@ static int send_signal(struct weir_client *client, const struct weir_args *args,
     if (result < 0)
         return result;
     request.body = weir_buf_view(&body);
-    weir_client_path(client, "/v1/workloads/%s/signal", args->operands[0]);
+    weir_client_path(client, "/v1/workloads/%s/signal", id);
     result = weir_client_call(client, &request, &arena, &answer, err);
     if (result < 0)
         return result;
@@ -51,7 +56,7 @@ const struct weir_command weir_command_signal = {
              "What it does is the job's affair; weir cancel ends a job for certain. ID is a "
              "number, or a name that one job has.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .min_operands = 1,
     .max_operands = 2,
     .group = WEIR_GROUP_WORK,

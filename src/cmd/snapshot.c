@@ -1,4 +1,5 @@
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "cmd/client.h"
@@ -80,9 +81,9 @@ const struct weir_command weir_command_snapshot = {
         "Writes all that weir knows of nodes, GPUs, queues and workloads as one JSON document. "
         "Secrets are left out: no token, no variable of a job's environment.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .group = WEIR_GROUP_MANAGE,
     .is_client = true,
     .ask = snapshot,

@@ -1,5 +1,6 @@
 #include "app/datadir.h"
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "cmd/commands.h"
 #include "cmd/output.h"
@@ -83,7 +84,7 @@ static int list_tokens(const struct weir_args *args, const struct weir_token_fil
     if (args->n_operands > 1)
         return weir_error(err, WEIR_E_INVALID, "token list: '%s' is one word too many",
                           args->operands[1]);
-    weir_sheet_init(&sheet, columns, sizeof(columns) / sizeof(columns[0]));
+    weir_sheet_init(&sheet, columns, WEIR_COUNT_OF(columns));
     for (uint32_t i = 0; i < file->n_tokens; i++) {
         char shown[SHOWN_BYTES + sizeof("…")];
 
@@ -193,9 +194,9 @@ const struct weir_command weir_command_token = {
         "on the server's machine; the server takes the change in by itself. A token to revoke "
         "is named by its first eight characters, as list shows them.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = 2,
     .group = WEIR_GROUP_SERVER,

@@ -1,5 +1,6 @@
 #include "app/up.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "cmd/commands.h"
@@ -104,9 +105,9 @@ const struct weir_command weir_command_up = {
              "directory it takes them over. It prints a line that begins with \"ready\" once it "
              "serves.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .group = WEIR_GROUP_SERVER,
     .run = run,
 };

@@ -1,6 +1,7 @@
 #include "cmd/workloads.h"
 
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/tree.h"
 
 #include <stdio.h>
@@ -82,8 +83,18 @@ static void row(struct weir_sheet *table, const struct weir_tree *item, int64_t 
 
 const struct weir_output_kind weir_workloads_kind = {
     .columns = columns,
-    .n_columns = sizeof(columns) / sizeof(columns[0]),
+    .n_columns = WEIR_COUNT_OF(columns),
     .row = row,
     .key = "id",
     .nothing = "no jobs",
 };
+
+bool weir_workload_has_ended(struct weir_str state)
+{
+    static const char *const ended[] = {"succeeded", "failed", "cancelled", "lost"};
+
+    for (size_t i = 0; i < WEIR_COUNT_OF(ended); i++)
+        if (weir_str_eq_c(state, ended[i]))
+            return true;
+    return false;
+}

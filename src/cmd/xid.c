@@ -1,5 +1,6 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "cmd/commands.h"
@@ -62,7 +63,7 @@ static int list_codes(const struct weir_args *args, struct answer *answer, struc
         weir_json_array_end(&answer->json);
         return finish(answer, WEIR_EXIT_FINE, err);
     }
-    weir_sheet_init(&sheet, columns, sizeof(columns) / sizeof(columns[0]));
+    weir_sheet_init(&sheet, columns, WEIR_COUNT_OF(columns));
     for (size_t i = 0; i < weir_n_xids; i++) {
         const struct weir_xid *xid = &weir_xids[i];
         char code[16];
@@ -253,9 +254,9 @@ const struct weir_command weir_command_xid = {
         "and no GPU.\n\n"
         "A code that is not in the catalogue gives the exit status 1.",
     .examples = examples,
-    .n_examples = sizeof(examples) / sizeof(examples[0]),
+    .n_examples = WEIR_COUNT_OF(examples),
     .options = options,
-    .n_options = sizeof(options) / sizeof(options[0]),
+    .n_options = WEIR_COUNT_OF(options),
     .max_operands = 2,
     .group = WEIR_GROUP_LOOK,
     .run = run,

@@ -1,6 +1,7 @@
 #include "cmd/xid_words.h"
 
 #include "base/buf.h"
+#include "base/count.h"
 #include "fmt/json.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ static void put_chips(struct weir_buf *out, const char *chips)
     if (chips == NULL)
         return;
     weir_buf_printf(out, "%-*s", LABEL_WIDTH, "Chips");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++)
         if (weir_str_find_char(weir_str(chips), letters[i]) >= 0)
             weir_buf_printf(out, " %s", names[i]);
     weir_buf_putc(out, '\n');

@@ -1,5 +1,6 @@
 #include "fmt/gpu_log.h"
 
+#include "base/count.h"
 #include "fmt/gpu_log_scan.h"
 
 enum weir_gpu_log_kind weir_gpu_log_read(struct weir_str line, struct weir_gpu_log *ret_log)
@@ -20,7 +21,7 @@ enum weir_gpu_log_kind weir_gpu_log_read(struct weir_str line, struct weir_gpu_l
                                                                       weir_gpu_log_read_other};
     struct weir_str trimmed = weir_str_trim(line);
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(shapes); i++) {
         *ret_log = nothing;
         if (shapes[i](trimmed, ret_log))
             return ret_log->kind;

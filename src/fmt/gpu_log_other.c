@@ -1,5 +1,6 @@
 /* What the driver, its tools and the adapters say without a code: known words behind a known
  * beginning. */
+#include "base/count.h"
 #include "fmt/gpu_log_scan.h"
 
 struct phrase {
@@ -90,7 +91,7 @@ static void find_pci(struct weir_str line, struct weir_gpu_log *log)
     static const char *const labels[] = {"GPU at PCI:", "GPU at ", "GPU ",   "GPU",
                                          "gpu ",        "core ",   "nvidia "};
 
-    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]) && !log->has_pci; i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(labels) && !log->has_pci; i++) {
         struct weir_str behind;
 
         if (weir_scan_find(line, labels[i], &behind))
@@ -160,7 +161,7 @@ bool weir_gpu_log_read_other(struct weir_str line, struct weir_gpu_log *log)
     /* An Xid that does not read as one is damaged or forged, whatever else it says. */
     if (weir_str_starts_with(line, WEIR_STR("NVRM: Xid")))
         return false;
-    for (size_t i = 0; i < sizeof(phrases) / sizeof(phrases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(phrases); i++) {
         struct weir_str rest = line, behind;
 
         if (!weir_scan_literal(&rest, phrases[i].begin) ||

@@ -1,5 +1,6 @@
 /* nvidia-nvswitchN: SXid (PCI:dddd:bb:dd.f): CODE, TEXT — and what the fabric manager says of the
  * same errors. */
+#include "base/count.h"
 #include "fmt/gpu_log_scan.h"
 
 static uint8_t scan_severity(struct weir_str *s)
@@ -13,7 +14,7 @@ static uint8_t scan_severity(struct weir_str *s)
                  {"Correctable", WEIR_GPU_LOG_SEVERITY_CORRECTED},
                  {"Intermediate", WEIR_GPU_LOG_SEVERITY_NONFATAL}};
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(words); i++) {
         struct weir_str rest = *s;
 
         if (weir_scan_literal(&rest, words[i].word) &&

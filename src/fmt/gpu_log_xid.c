@@ -1,6 +1,7 @@
 /* NVRM: Xid (PCI:dddd:bb:dd[.f][ GPU-I:NN[ GPU-CI:NN]]): CODE[, pid=P[, name=N]][, TEXT]
  *
  * The text is another one in every driver branch, so only what a rule needs is looked for in it. */
+#include "base/count.h"
 #include "fmt/gpu_log_scan.h"
 
 #include <string.h>
@@ -63,7 +64,7 @@ static bool begins_a_text(struct weir_str s)
         "MSE",           "DRAM",     "SRAM",        "Class ",  "Key ",      "Page ",
         "Uncorrectable", "PBDMA",    "CE",          "Head ",   "Error"};
 
-    for (size_t i = 0; i < sizeof(openers) / sizeof(openers[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(openers); i++)
         if (weir_str_starts_with(s, weir_str(openers[i])))
             return true;
     return false;
@@ -123,9 +124,9 @@ static uint8_t recovery_action(struct weir_str number_and_name)
     uint32_t number = 0;
     bool has_number = weir_scan_hex_0x(&rest, &number) || weir_scan_u32(&rest, &number);
 
-    if (has_number && number < sizeof(names) / sizeof(names[0]))
+    if (has_number && number < WEIR_COUNT_OF(names))
         return (uint8_t)number;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++) {
         struct weir_str behind;
 
         if (weir_scan_find(weir_str_sub(rest, 0, strlen(names[i]) + 4), names[i], &behind))

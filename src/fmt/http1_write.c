@@ -1,5 +1,6 @@
 #include "fmt/http1_write.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "fmt/http1.h"
@@ -54,7 +55,7 @@ static const struct {
 
 const char *weir_http1_reason(int status)
 {
-    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(reasons); i++)
         if (reasons[i].status == status)
             return reasons[i].reason;
     return "Unknown";

@@ -1,4 +1,5 @@
 #include "fmt/log_prefix.h"
+#include "base/count.h"
 
 #include <string.h>
 
@@ -74,7 +75,7 @@ static bool is_facility(struct weir_str word)
                                         "authpriv", "ftp",    "local0", "local1", "local2",
                                         "local3",   "local4", "local5", "local6", "local7"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++)
         if (weir_str_eq_c(word, names[i]))
             return true;
     return false;
@@ -85,7 +86,7 @@ static bool is_level(struct weir_str word)
     static const char *const names[] = {"emerg", "alert",   "crit",   "err",  "error",
                                         "warn",  "warning", "notice", "info", "debug"};
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++)
         if (weir_str_eq_c(word, names[i]))
             return true;
     return false;
@@ -195,7 +196,7 @@ enum weir_log_origin weir_log_prefix_strip(struct weir_str line, struct weir_str
     enum weir_log_origin origin = WEIR_LOG_ORIGIN_UNKNOWN;
 
     /* The worst that any of them says counts: a stale entry of the kernel is stale. */
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(steps); i++) {
         enum weir_log_origin said = steps[i](&rest);
 
         if (said > origin)

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/char.h"
+#include "base/count.h"
 #include "base/err.h"
 
 /* 10^38 is the largest power of ten below 2^128, with room for one doubling. */
@@ -22,7 +23,7 @@ static const struct suffix suffixes[] = {
     {"Gi", 0, 30}, {"Ti", 0, 40}, {"Pi", 0, 50}, {"Ei", 0, 60},
 };
 
-enum { N_SUFFIXES = sizeof(suffixes) / sizeof(suffixes[0]) };
+enum { N_SUFFIXES = WEIR_COUNT_OF(suffixes) };
 
 /* mantissa * 10^ten * 2^two */
 struct number {

@@ -1,5 +1,6 @@
 #include "fmt/schema_format.h"
 
+#include "base/count.h"
 #include "base/time.h"
 #include "fmt/quantity.h"
 
@@ -23,7 +24,7 @@ unsigned weir_schema_type(struct weir_str name)
         {"null", WEIR_SCHEMA_NULL},
     };
 
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(types); i++)
         if (weir_str_eq_c(name, types[i].name))
             return types[i].bit;
     return 0;
@@ -194,7 +195,7 @@ static int check_signal(struct weir_str text, struct weir_err *err)
         "USR2", "PIPE", "ALRM",   "TERM", "CHLD",  "CONT", "TSTP", "TTIN", "TTOU",   "URG",
         "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO",   "PWR",  "SYS",  "STKFLT",
     };
-    enum { N = sizeof(signals) / sizeof(signals[0]) };
+    enum { N = WEIR_COUNT_OF(signals) };
     char shown[WEIR_STR_SHOW_MAX];
     struct weir_str names[N];
     bool has_prefix = weir_str_starts_with(text, WEIR_STR("SIG"));

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "fmt/schema.h"
 
 #include "fmt/schema_format.h"
@@ -43,7 +44,7 @@ static const struct keyword {
     {"x-weir-format", IS_FORMAT, WEIR_SCHEMA_STRING},
 };
 
-enum { N_KEYWORDS = sizeof(keywords) / sizeof(keywords[0]) };
+enum { N_KEYWORDS = WEIR_COUNT_OF(keywords) };
 
 static int check_schema(const struct weir_tree *schema, struct weir_err *err);
 

@@ -116,6 +116,18 @@ int weir_url_parse_authority(struct weir_str s, struct weir_str *ret_host, uint1
     return 0;
 }
 
+bool weir_url_is_loopback(struct weir_str host)
+{
+    static const struct weir_str block = {"127.", 4};
+
+    if (weir_str_eq_nocase(host, WEIR_STR("localhost")) || weir_str_eq(host, WEIR_STR("::1")))
+        return true;
+    for (size_t i = 0; i < host.len; i++)
+        if (!weir_char_is_digit(host.ptr[i]) && host.ptr[i] != '.')
+            return false;
+    return weir_str_starts_with(host, block);
+}
+
 static bool has_control(struct weir_str s)
 {
     for (size_t i = 0; i < s.len; i++)
@@ -183,6 +195,12 @@ static int decode_segment(struct weir_str raw, struct weir_arena *arena, struct 
         return weir_error(err, WEIR_E_INVALID, "path holds an encoded '/'");
     *ret_text = text;
     return 0;
+}
+
+bool weir_url_is_segment(struct weir_str s)
+{
+    return s.len > 0 && !weir_str_eq_c(s, ".") && !weir_str_eq_c(s, "..") &&
+           weir_str_find_char(s, '/') < 0 && !has_control(s) && weir_str_is_utf8(s);
 }
 
 static size_t count_char(struct weir_str s, char c)

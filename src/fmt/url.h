@@ -41,6 +41,9 @@ bool weir_url_is_query(struct weir_str s);
 int weir_url_parse_authority(struct weir_str s, struct weir_str *ret_host, uint16_t *ret_port,
                              struct weir_err *err);
 
+/* "localhost" or an address of this machine itself; brackets are no part of it. */
+bool weir_url_is_loopback(struct weir_str host);
+
 /* Decodes percent triplets. The result is UTF-8 without control characters, else WEIR_E_INVALID; it
  * points into s where nothing had to be decoded, else into the arena. */
 int weir_url_decode(struct weir_str s, bool plus_is_space, struct weir_arena *arena,
@@ -56,6 +59,9 @@ int weir_url_split_query(struct weir_str query, struct weir_arena *arena,
 /* The first value under that name, or NULL. */
 const struct weir_str *weir_url_query_get(const struct weir_url_query *query, const char *name);
 
+/* Whether s can stand in a path, encoded: what weir_url_split_path() refuses of a segment cannot.
+ */
+bool weir_url_is_segment(struct weir_str s);
 /* Appends s so that it can stand as one path segment, or as a name or value of a query. */
 int weir_url_encode(struct weir_str s, struct weir_buf *out);
 

@@ -1,5 +1,6 @@
 #include "fmt/yaml_place.h"
 
+#include "base/count.h"
 #include "base/err.h"
 
 #include <string.h>
@@ -83,7 +84,7 @@ static void add_hint(struct weir_err *err, const char *problem, char at)
         weir_error_hint(err, "quote a text that starts with '%c'", at);
         return;
     }
-    for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(hints); i++) {
         if (strstr(problem, hints[i].problem) == NULL)
             continue;
         weir_error_hint(err, "%s", hints[i].hint);

@@ -2,6 +2,7 @@
 #include "fmt/yaml.h"
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/err.h"
 
 #include <inttypes.h>
@@ -36,7 +37,7 @@ static const struct word *find_word(struct weir_str s)
 {
     if (s.len > 5)
         return NULL;
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(words); i++)
         if (weir_str_eq_c(s, words[i].text))
             return &words[i];
     return NULL;

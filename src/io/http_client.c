@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "fmt/http1_write.h"
+#include "fmt/url.h"
 #include "io/unix_socket.h"
 
 #include <errno.h>
@@ -86,6 +87,13 @@ static int wait_for(struct weir_http_client *client, short events, short *ret_ev
 
 /* ---- connecting ---- */
 
+const char *weir_http_endpoint_hint(const struct weir_http_endpoint *endpoint)
+{
+    return endpoint->unix_path != NULL || weir_url_is_loopback(weir_str(endpoint->host))
+               ? "start it with `weir up`"
+               : "is it running, and is the address right?";
+}
+
 static int cannot_reach(const struct weir_http_client *client, int code, const char *why,
                         struct weir_err *err)
 {
@@ -98,7 +106,7 @@ static int cannot_reach(const struct weir_http_client *client, int code, const c
     if (code == WEIR_E_DENIED)
         weir_error_hint(err, "it serves other users only if root started it");
     else
-        weir_error_hint(err, "start it with `weir up`");
+        weir_error_hint(err, "%s", weir_http_endpoint_hint(at));
     return code;
 }
 

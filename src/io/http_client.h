@@ -51,6 +51,9 @@ struct weir_http_header {
     struct weir_str value;
 };
 
+/* What to do where nobody answers: "start it with `weir up`", unless it is another machine. */
+const char *weir_http_endpoint_hint(const struct weir_http_endpoint *endpoint);
+
 void weir_http_client_init(struct weir_http_client *client,
                            const struct weir_http_endpoint *endpoint, int timeout_ms);
 void weir_http_client_finish(struct weir_http_client *client);

@@ -1,6 +1,7 @@
 #include "io/http_conn.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/mem.h"
 #include "fmt/http1_write.h"
 
@@ -238,7 +239,7 @@ static bool is_servers_own(struct weir_str name)
     static const char *const own[] = {"Connection", "Content-Length",    "Content-Type", "Date",
                                       "Keep-Alive", "Transfer-Encoding", "Trailer",      "Upgrade"};
 
-    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(own); i++)
         if (weir_str_eq_nocase(name, weir_str(own[i])))
             return true;
     return false;

@@ -1,5 +1,7 @@
 #include "model/signals.h"
 
+#include "base/count.h"
+
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -26,7 +28,7 @@ int weir_signal_number(struct weir_str name)
         return number >= 1 && number <= 31 ? (int)number : 0;
     if (name.len > 3 && weir_str_eq_nocase(weir_str_sub(name, 0, 3), WEIR_STR("SIG")))
         name = weir_str_sub(name, 3, name.len);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(signals); i++)
         if (weir_str_eq_nocase(name, weir_str(signals[i].name)))
             return signals[i].number;
     return 0;
@@ -34,7 +36,7 @@ int weir_signal_number(struct weir_str name)
 
 const char *weir_signal_name(int number)
 {
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(signals); i++)
         if (signals[i].number == number)
             return signals[i].name;
     return NULL;

@@ -3,6 +3,7 @@
 #include "base/bitset.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/hash.h"
 #include "model/world_check_impl.h"
@@ -271,7 +272,7 @@ int weir_world_check(const struct weir_world *world, struct weir_err *err)
     r = weir_check_fields(&check);
     if (r < 0)
         return r;
-    for (size_t i = 0; i < sizeof(identities) / sizeof(identities[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(identities); i++) {
         r = check_distinct(&check, &identities[i]);
         if (r < 0)
             return r;

@@ -1,6 +1,7 @@
 /* Every field of every table against what world.h says of it, as far as the field tells by itself.
  * List links are only seen to be rows here. */
 #include "base/bitset.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "model/plan.h"
 #include "model/world_check_impl.h"
@@ -315,7 +316,7 @@ static const struct field price_fields[] = {
     FIELD(weir_price, spot, RULE_BELOW, 2),
 };
 
-#define FIELDS(of) of, sizeof(of) / sizeof((of)[0])
+#define FIELDS(of) of, WEIR_COUNT_OF(of)
 
 static const struct {
     const struct field *fields;

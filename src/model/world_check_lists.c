@@ -1,5 +1,6 @@
 /* Lists: what rows say together about who belongs to whom. Fields were seen to be in range. */
 #include "base/bitset.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "model/world_check_impl.h"
 
@@ -197,7 +198,7 @@ int weir_check_lists(const struct weir_check *check)
     const struct weir_world *world = check->world;
     int r;
 
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(lists); i++) {
         r = check_list(check, &lists[i]);
         if (r < 0)
             return r;

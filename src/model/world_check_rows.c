@@ -1,4 +1,5 @@
 /* What takes several fields to see. */
+#include "base/count.h"
 #include "base/err.h"
 #include "model/world_check_impl.h"
 
@@ -14,7 +15,7 @@ static int check_resource(const struct weir_check *check, uint32_t i)
 
     if (row->grain == 0)
         return weir_check_fault(check, weir_check_at(WEIR_TABLE_RESOURCES, i, "grain"), "is 0");
-    if (i < sizeof(first) / sizeof(first[0]) &&
+    if (i < WEIR_COUNT_OF(first) &&
         (row->kind != (uint32_t)first[i].kind ||
          !weir_str_eq_c(weir_world_string(check->world, row->name), first[i].name)))
         return weir_check_fault(check, weir_check_at(WEIR_TABLE_RESOURCES, i, "name"),
@@ -97,7 +98,7 @@ static int check_workload(const struct weir_check *check, uint32_t i)
     const uint32_t levels[] = {row->topology.required, row->topology.preferred,
                                row->topology.slice_level};
 
-    for (size_t k = 0; k < sizeof(levels) / sizeof(levels[0]); k++)
+    for (size_t k = 0; k < WEIR_COUNT_OF(levels); k++)
         if (levels[k] != WEIR_NONE && levels[k] >= WEIR_TOPOLOGY_LEVELS)
             return weir_check_fault(check, weir_check_at(WEIR_TABLE_WORKLOADS, i, names[k]),
                                     "is %u, not below %d", levels[k], WEIR_TOPOLOGY_LEVELS);

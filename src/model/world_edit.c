@@ -1,5 +1,6 @@
 #include "model/world_edit.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/units.h"
@@ -145,7 +146,7 @@ struct weir_edit *weir_edit_create(const uint8_t boot_id[16])
     memcpy(edit->state->boot_id, boot_id, 16);
     for (int id = 0; id < WEIR_TABLE_MAX; id++)
         weir_table_init(&edit->state->tables[id], weir_table_row_bytes((enum weir_table_id)id));
-    for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(first); i++)
         if (weir_edit_resource(edit, first[i].kind, weir_str(first[i].name), first[i].grain,
                                &index) < 0)
             return weir_edit_destroy(edit);

@@ -63,6 +63,8 @@ struct weir_apply_result {
     uint64_t number; /* of a workload */
     enum weir_applied applied;
     struct weir_shortfall shortfall; /* of a queue's guarantee, as it is then */
+    /* Of a workload: the fields its spec leaves out, with what counts instead; NULL of a queue. */
+    const struct weir_tree *assumed;
 };
 
 struct weir_service {

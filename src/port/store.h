@@ -90,7 +90,7 @@ struct weir_cordon_record {
 
 /* What happened. Append-only. */
 struct weir_event_record {
-    int64_t seq; /* given by the store */
+    int64_t seq; /* given by the store: one more than the last */
     int64_t wall_ms;
     int64_t mono_ms;
     const uint8_t *boot_id; /* 16 bytes */
@@ -110,6 +110,20 @@ struct weir_workload_filter {
     int state;             /* enum weir_task_state, or -1: any */
     uint64_t after_number; /* page: numbers above this */
     uint32_t limit;
+};
+
+struct weir_event_filter {
+    int64_t after;           /* seq above this … */
+    int64_t until;           /* … and up to this */
+    struct weir_str subject; /* empty: any; of "workload/42" also "workload/42/3" */
+    uint32_t limit;
+};
+
+/* Some events in a row of those that a filter lets through. */
+struct weir_event_run {
+    int64_t first; /* seq; of none both are 0 */
+    int64_t last;
+    uint32_t n;
 };
 
 struct weir_store {
@@ -167,10 +181,19 @@ struct weir_store {
     int (*find_cordon)(void *ctx, uint32_t subject_kind, struct weir_str name,
                        int (*each)(void *arg, const struct weir_cordon_record *cordon), void *arg,
                        struct weir_err *err);
-    /* With seq above `after`, in order, at most `limit`. */
-    int (*each_event)(void *ctx, int64_t after, uint32_t limit,
+    /* The first `limit` of them, in order. What it takes grows with the seqs from `after` on that
+     * have to be looked at, and so it does, from `until` down, with the next one. */
+    int (*each_event)(void *ctx, const struct weir_event_filter *filter,
                       int (*each)(void *arg, const struct weir_event_record *event), void *arg,
                       struct weir_err *err);
+    /* Where the last `limit` of them are. */
+    int (*last_events)(void *ctx, const struct weir_event_filter *filter,
+                       struct weir_event_run *ret_run, struct weir_err *err);
+    /* Since when the wall clock showed `wall_ms`: the event behind *ret_after is no older and the
+     * one at it is, or there is none. Where the clock was set back it may have shown that time more
+     * than once: it is one of those moments. It takes a few looks, however many events there are.
+     */
+    int (*events_since)(void *ctx, int64_t wall_ms, int64_t *ret_after, struct weir_err *err);
     /* One workload with its spec. WEIR_E_NOT_FOUND. */
     int (*get_workload)(void *ctx, uint64_t number,
                         int (*each)(void *arg, const struct weir_workload_record *workload),

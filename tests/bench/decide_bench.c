@@ -2,6 +2,7 @@
  * applied between rounds, so that all rounds of a line are the same decision. What is asked of it:
  * 8 GPUs and 1,000 queued jobs in 1 ms. */
 #include "../unit/core/build_world.h"
+#include "base/count.h"
 
 #include <time.h>
 
@@ -167,9 +168,9 @@ static const struct kind kinds[] = {
 int main(void)
 {
     printf("[\n");
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(kinds); i++) {
         run(&kinds[i]);
-        printf("%s\n", i + 1 < sizeof(kinds) / sizeof(kinds[0]) ? "," : "");
+        printf("%s\n", i + 1 < WEIR_COUNT_OF(kinds) ? "," : "");
     }
     printf("]\n");
     return 0;

@@ -88,6 +88,25 @@ def test_a_client_without_a_token_is_told(t):
     assert b"cannot reach weir at '127.0.0.1:1'" in done.stderr and b'weir up' in done.stderr, done.stderr
 
 
+def test_apply_says_what_it_assumes(t):
+    """Of each workload what its spec leaves out, and nothing that it says; `run --dry-run` prints it, and that can be applied."""
+    server = t.serve()
+    all_of_it = {'queue': 'default', 'class': 'batch', 'priority': 0, 'preemptible': True, 'gpus': '1'}
+    said = {'queue': 'q', 'class': 'dev', 'priority': 3, 'preemptible': False, 'gpus': 2, 'cpu': 1}
+    queue = {'apiVersion': 'weir.dev/v1', 'kind': 'Queue', 'metadata': {'name': 'q'}, 'spec': {}}
+    for target in ('/v1/apply?dryRun=true', '/v1/apply'):
+        docs = [queue] + [dict(JOB, spec={'command': ['true'], **spec}) for spec in ({}, said, {'gpus': 0, 'priority': 1}, {'gpus': 0, 'cpu': '500m'})]
+        status, _, answer = ask(server, 'POST', target, docs)
+        assert status == 200, answer
+        assumed = [item.get('assumed') for item in answer['items']]
+        no_gpu = {name: value for name, value in all_of_it.items() if name != 'gpus'}
+        assert assumed == [None, all_of_it, {}, {**{k: v for k, v in no_gpu.items() if k != 'priority'}, 'cpu': '1'}, no_gpu], assumed
+    text = server.cli('run', '--dry-run', '-q', '--gpus', '0', '--', 'true').stdout
+    for line in (b'queue: default', b'class: batch', b'priority: 0', b'preemptible: true', b'gpus: "0"', b'cpu: "1"'):
+        assert text.count(b'\n  ' + line + b'\n') == 1, (line, text)
+    server.cli('apply', '-f', '-', stdin=None, input=text)
+
+
 def test_lists_come_in_pages(t):
     server = t.serve()
     for _ in range(25):
@@ -140,6 +159,23 @@ def test_events_resume(t):
     assert [event[0] for event in more][:2] == ids[1:], (ids, more)
     page = ask(server, 'GET', f'/v1/events?after={ids[0]}&limit=2')[2]
     assert [event['seq'] for event in page['items']] == ids[1:], page
+
+
+def test_the_last_events(t):
+    server = t.serve()
+    for _ in range(2):
+        number = server.submit('--', 'true')
+        server.wait_ended(number)
+    events = ask(server, 'GET', '/v1/events')[2]['items']
+    mine = [event for event in events if event['subject'] == f'workload/{number}']
+    assert len(events) >= 2 * len(mine) >= 4, events
+    page = ask(server, 'GET', '/v1/events?tail=3&limit=2')[2]
+    assert page['items'] == events[-3:-1], page
+    assert ask(server, 'GET', f'/v1/events?tail=3&limit=2&after={page["next"]}')[2] == {'items': events[-1:]}
+    assert ask(server, 'GET', f'/v1/events?since_ms={mine[0]["at_ms"]}')[2] == {'items': [e for e in events if e['at_ms'] >= mine[0]['at_ms']]}
+    for args, want in [((number, '--tail', '2'), mine[-2:]), (('--tail', '1'), events[-1:]), (('--since', '1d'), events),
+                       (('--since', '1d', '--tail', '4'), events[-4:]), (('--tail', '0'), [])]:
+        assert json.loads(server.cli('get', 'events', *args, '-o', 'json').stdout) == want, args
 
 
 def test_metrics_and_snapshot(t):

@@ -136,21 +136,33 @@ class Submit(Case):
         self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
         self.assertEqual(process.returncode, 0)
 
+    def test_waiting_for_a_server_is_not_said_where_it_is_to_be_quiet(self):
+        self.start({})
+        self.server.stop()
+        process = self.popen("run", "-dq", "true")
+        eventually(lambda: pauses(process))
+        time.sleep(2)  # by then it says so otherwise
+        self.server.start()
+        self.assertEqual(process.communicate(timeout=20), (b"7\n", b""))
+
     def test_dry_run_asks_and_prints(self):
-        self.start({("POST", "/v1/apply"): always(200, {"items": [{"kind": "Workload", "name": "true"}]})})
+        self.start({("POST", "/v1/apply"): always(200, {"items": [{
+            "kind": "Workload", "name": "true", "assumed": {"queue": "elsewhere", "class": "batch", "priority": 0, "preemptible": True}}]})})
         result = self.weir("run", "--dry-run", "--clean-env", "--gpus", "2", "--cwd", "/tmp", "true", env=self.env(SECRET="s3cret"))
         self.assertEqual(result.returncode, 0)
         self.assertRegex(result.stderr, rb"^weir: [0-9]+ variables of the environment are not shown \(--show-env\)\n$")
         self.assertIn(b"kind: Workload\nmetadata:\n  name: \"true\"\nspec:\n", result.stdout)
         self.assertIn(b"  command:\n  - \"true\"\n  gpus: \"2\"\n", result.stdout)
-        self.assertIn(b"  queue: default\n", result.stdout)
+        self.assertTrue(result.stdout.endswith(b"  queue: elsewhere\n  class: batch\n  priority: 0\n  preemptible: true\n"), result.stdout)
         self.assertRegex(result.stdout, rb"\n  umask: 0[0-7]{3}\n")
         self.assertNotIn(b"env:", result.stdout)
         self.assertEqual([r.query for r in self.server.requests], [{"dryRun": "true"}])
+        self.assertEqual(self.weir("run", "--dry-run", "--quiet", "true").stderr, b"")
         result = self.weir("run", "--dry-run", "--show-env", "--name", "n", "true", env=self.env(SECRET="s3cret"))
         self.assertIn(b"    SECRET: s3cret\n", result.stdout)
         self.assertIn(b"metadata:\n  name: \"n\"\nspec:\n", result.stdout)
-        self.assertIn(b"  gpus: \"1\"\n", result.stdout)
+        self.assertLess(result.stdout.index(b"  queue: elsewhere\n"), result.stdout.index(b"  env:\n"))
+        self.assertNotIn(b"gpus", result.stdout)  # nobody said it
         self.assertEqual(result.stderr, b"")
 
 
@@ -208,7 +220,7 @@ class Logs(Case):
 
     def test_unknown_job(self):
         self.start({})
-        self.check(self.weir("logs", "no/such"), 1, b"", b"weir: there is no /v1/workloads/no%2Fsuch\n")
+        self.check(self.weir("logs", "no such"), 1, b"", b"weir: there is no /v1/workloads/no%20such\n")
 
     def test_what_has_not_begun_is_said(self):
         self.start({ONE: always(200, workload("queued", attempt=0, reason="QueueLimit", tasks=[{"member": 0, "attempt": 0}])),

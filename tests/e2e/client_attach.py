@@ -438,12 +438,13 @@ class Signals(Case):
     def test_interrupted_before_it_was_sent(self):
         self.start({})
         self.server.stop()
-        for options in [], ["--detach"]:
+        said = b"weir: interrupted: the job was not submitted\n"
+        for options, expected in ([], said), (["--detach"], said), (["-q"], b""), (["-dq"], b""):
             process = self.popen("run", *options, "x", start_new_session=True)
             eventually(lambda: catches(process, signal.SIGTERM))
             process.send_signal(signal.SIGTERM)
             self.assertEqual(process.wait(timeout=20), 143)
-            self.assertEqual(process.stderr.read(), b"weir: interrupted: the job was not submitted\n")
+            self.assertEqual(process.stderr.read(), expected)
 
     def test_detached_and_interrupted_before_the_answer(self):
         """Nobody was told which job it is: it is not left behind."""
@@ -471,8 +472,9 @@ class Signals(Case):
         self.assertEqual(process.stderr.read(), b"weir: job 7 goes on: it cannot be cancelled: weir is stopping\n")
 
     def test_detached_and_interrupted_and_no_answer_comes(self):
+        """That the job may have been taken is no notice: it is said however quiet."""
         asked, go = threading.Event(), threading.Event()
-        process = self.submitting(lambda r, a: (asked.set(), go.wait(30)), "--detach")
+        process = self.submitting(lambda r, a: (asked.set(), go.wait(30)), "-dq")
         self.addCleanup(go.set)
         self.assertTrue(asked.wait(20))
         process.send_signal(signal.SIGINT)

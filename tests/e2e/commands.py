@@ -34,7 +34,7 @@ def items(*objects):
 
 class Looking(Case):
     def test_get_of_every_kind(self):
-        node = {"name": "a", "pool": None, "phase": "cordoned", "cause": "maintenance", "gpus": 8,
+        node = {"name": "a", "pool": None, "state": "cordoned", "phase": "cordoned", "cause": "maintenance", "gpus": 8,
                 "capacity": {"gpu": 8, "cpu": 64, "memory": 25232932864}, "held": {"gpu": 1.5}}
         event = {"seq": 12, "at_ms": 1000, "actor": "me", "kind": "task.state", "subject": "workload/7", "cause": None,
                  "before": "queued", "after": "running"}
@@ -45,7 +45,7 @@ KEY    NODE  INDEX  MODEL          MEMORY  STATE   HELD  HOLDERS
 GPU-1  a         0  NVIDIA H100  79.6 GiB  in-use     1  7
 """)
         self.assertEqual(self.weir("get", "no").stdout.decode(), """\
-NAME  PHASE     GPUS  CAPACITY                 HELD      CAUSE
+NAME  STATE     GPUS  CAPACITY                 HELD      CAUSE
 a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
 """)
         self.assertRegex(self.weir("get", "ev").stdout.decode(), r"(?m)^ 12  .*  task.state  workload/7  me +running  -$")
@@ -60,39 +60,65 @@ a     cordoned     8  8 GPUs, 64 CPUs, 23.5Gi  1.5 GPUs  maintenance
         self.assertRegex(self.weir("get", "ev").stdout.decode(), r" 19(70-01-01|69-12-31) \d\d:\d\d:01 \S+  task")
 
     def test_events_of_one_thing(self):
-        self.start({("GET", "/v1/events"): items(), ("GET", "/v1/workloads/job"): always(200, workload())})
-        for of, subject in [("3", "workload/3"), ("job", "workload/7"), ("node/a", "node/a")]:
+        self.start({("GET", "/v1/events"): items(), ("GET", "/v1/workloads/job"): always(200, workload(members=4)),
+                    ("GET", "/v1/workloads/7"): always(200, workload(members=4)), ("GET", "/v1/workloads/8"): always(200, workload(id="8")),
+                    ("GET", "/v1/nodes/a"): always(200, {"name": "a"}), ("GET", "/v1/gpus/GPU-"): always(200, GPU),
+                    ("GET", "/v1/queues/3"): always(200, queue("3"))})
+        for of, subject in [
+                ("7", "workload/7"), ("job", "workload/7"), ("workload/job", "workload/7"), ("job/7", "workload/7"), ("node/a", "node/a"),
+                ("7/3", "workload/7/3"), ("workload/7/03", "workload/7/3"), ("8/0", "workload/8"), ("gpu/GPU-", "gpu/GPU-1"),
+                ("GPU-", "gpu/GPU-1"), ("queue/3", "queue/3"), ("q/3", "queue/3")]:
             self.check(self.weir("get", "events", of, "-o", "json"), 0, b"[]\n")
-            self.assertEqual(self.server.requests[-1].query["subject"], subject)
+            self.assertEqual(self.server.requests[-1].query["subject"], subject, of)
+        for of, said in [("9", "there is no /v1/workloads/9"), ("node/b", "there is no /v1/nodes/b"), ("gpu/GPU-2", "there is no /v1/gpus/GPU-2"),
+                         ("7/4", "workload 7 has no member 4 (the last one is 3)"), ("8/1", "workload 8 has no member 1 (the last one is 0)"),
+                         ("", "there is no workload '' (`weir ps -a` lists them)"), ("a/b", "there is no workload 'a/b' (`weir ps -a` lists them)"),
+                         ("queue/", "there is no queue '' (`weir get queues` lists them)")]:
+            for more in [], ["-w"], ["--tail", "1"]:
+                self.check(self.weir("get", "events", of, *more), 1, b"", f"weir: {said}\n".encode())
         self.check(self.weir("get", "events", "3", "-a"), 2, b"", b"weir: get: --all is for workloads\n")
         self.check(self.weir("get", "events", "-s", "failed"), 2, b"", b"weir: get: --state is for workloads and tasks\n")
 
     def test_a_drained_node(self):
-        node = {"name": "a", "phase": "draining", "cause": None, "gpus": 8, "capacity": {"gpu": 8}, "held": {}}
-        for held, phase, said in [({}, "draining", "drained"), ({"cpu": 1}, "draining", "draining"), ({}, "ready", "ready")]:
-            self.start({("GET", "/v1/nodes"): items({**node, "held": held, "phase": phase})})
-            self.assertRegex(self.weir("get", "nodes").stdout.decode(), rf"(?m)^a +{said} ")
-            self.assertEqual(json.loads(self.weir("get", "nodes", "-o", "json").stdout)[0]["phase"], phase)
-            self.server.stop()
+        """Its state is what the server says, in every form."""
+        node = {"name": "a", "state": "drained", "phase": "draining", "cause": None, "gpus": 8, "capacity": {"gpu": 8}, "held": {}}
+        self.start({("GET", "/v1/nodes"): items(node), ("GET", "/v1/nodes/a"): always(200, node)})
+        self.assertRegex(self.weir("get", "nodes").stdout.decode(), r"(?m)^a +drained ")
+        self.assertEqual(json.loads(self.weir("get", "nodes", "-o", "json").stdout), [node])
+        self.assertRegex(self.weir("describe", "node", "a").stdout.decode(), r"(?m)^State: +drained$")
 
     def test_recent_events(self):
-        now = int(time.time() * 1000)
-        self.start({("GET", "/v1/events"): items(*[
-            {"seq": i, "at_ms": now - (10 - i) * 600000, "actor": "me", "kind": "k", "subject": "s", "cause": None, "before": None,
-             "after": None} for i in range(10)])})
+        """The server is asked for them, and no page more than `next` leads to."""
+        def event(seq):
+            return {"seq": seq, "at_ms": seq * 1000, "actor": "me", "kind": "k", "subject": "s", "cause": None, "before": None, "after": None}
 
-        def seqs(*args):
-            return self.weir("get", "events", "-o", "name", *args).stdout.split()
+        def page(request, answer):
+            pages = {None: {"items": [], "next": "1-9-0-4-2"}, "1-9-0-4-2": {"items": [event(3), event(4)], "next": "4-9"},
+                     "4-9": {"items": [event(7)]}}
+            always(200, pages[request.query.get("after")])(request, answer)
 
-        self.assertEqual(seqs(), [b"%d" % i for i in range(10)])
-        self.assertEqual(seqs("--tail", "2"), [b"8", b"9"])
-        self.assertEqual(seqs("-n", "0"), [])
-        self.assertEqual(seqs("-n", "11"), [b"%d" % i for i in range(10)])
-        self.assertEqual(seqs("--since", "35m"), [b"7", b"8", b"9"])
-        self.assertEqual(seqs("--since", "35m", "--tail", "1"), [b"9"])
+        def asked(*args):
+            del self.server.requests[:]
+            result = self.weir("get", "events", "-o", "name", *args)
+            self.assertEqual((result.returncode, result.stdout, result.stderr), (0, b"3\n4\n7\n", b""))
+            queries = [dict(request.query) for request in self.server.requests if request.path == "/v1/events"]
+            self.assertEqual([query.pop("after", None) for query in queries], [None, "1-9-0-4-2", "4-9"])
+            self.assertEqual(queries[1:], queries[:1] * 2)
+            self.assertEqual(queries[0].pop("limit"), "1000")
+            return queries[0]
+
+        self.start({("GET", "/v1/events"): page, ("GET", "/v1/workloads/5"): always(200, workload(id="5"))})
+        self.assertEqual(asked(), {})
+        self.assertEqual(asked("--tail", "2"), {"tail": "2"})
+        self.assertEqual(asked("-n", "0"), {"tail": "0"})
+        self.assertEqual(asked("5", "-n", "7"), {"tail": "7", "subject": "workload/5"})
+        query = asked("--since", "35m", "--tail", "1")
+        self.assertEqual(query.pop("tail"), "1")
+        self.assertAlmostEqual(int(query.pop("since_ms")), (time.time() - 35 * 60) * 1000, delta=60000)
+        self.assertEqual(query, {})
         self.assertEqual(len(json.loads(self.weir("get", "events", "--since", "35m", "-o", "json").stdout)), 3)
-        self.assertEqual(self.weir("get", "events", "--since", "5m").stderr, b"nothing has happened\n")
         self.assertEqual(self.weir("get", "events", "-w", "--tail", "1").returncode, 2)
+        self.assertEqual(self.weir("get", "events", "--tail", "-1").returncode, 2)
 
     def test_get_one(self):
         self.start({("GET", "/v1/gpus/GPU-1"): always(200, GPU)})
@@ -194,6 +220,36 @@ job 7 (job): queued, number 2 of those that wait
         result = self.weir("snapshot", "-o", "/no/such/dir/file")
         self.assertEqual(result.returncode, 1)
         self.assertRegex(result.stderr, rb"^weir: write '/no/such/dir/file': [^\n]*\n$")
+
+
+class Names(Case):
+    def test_words_that_can_name_nothing(self):
+        """They are told from what they are meant to be: the server could only say that a path is wrong."""
+        self.start({})
+        job, queue_, gpu, node = (("workload", "weir ps -a"), ("queue", "weir get queues"), ("GPU", "weir get gpus"), ("node", "weir get nodes"))
+        for command, (thing, listing) in [
+            (["describe", "job"], job), (["get", "workload"], job), (["get", "tasks"], job), (["explain"], job), (["logs"], job),
+            (["cancel"], job), (["signal"], job), (["delete", "wl"], job), (["delete", "queue"], queue_), (["get", "queue"], queue_),
+            (["describe", "queue"], queue_), (["get", "gpu"], gpu), (["describe", "gpu"], gpu), (["get", "node"], node),
+            (["cordon"], node), (["uncordon"], node), (["drain"], node)]:
+            for word in "", "a/b", "/", ".", "..", "7/x", "a/7/2":
+                with self.subTest(command=command, word=word):
+                    which = f"cancel {word}: " if command == ["cancel"] else ""
+                    said = f"weir: {which}there is no {thing} '{word}' (`{listing}` lists them)\n"
+                    self.check(self.weir(*command, word), 1, b"", said.encode())
+            self.assertIn(f"there is no {thing} 'a?b'".encode(), self.weir(*command, b"a\xffb").stderr)
+        self.check(self.weir("cordon", "gpu/"), 1, b"", b"weir: there is no GPU '' (`weir get gpus` lists them)\n")
+        self.check(self.weir("ps", "-Q", "a/b"), 1, b"", b"weir: there is no queue 'a/b' (`weir get queues` lists them)\n")
+        self.assertEqual(self.server.requests, [])
+
+    def test_a_job_as_it_is_printed(self):
+        self.start({ONE: always(200, workload("failed")), EXPLAIN: always(200, {"id": "7", "state": "failed"}),
+                    ("GET", "/v1/workloads/7/tasks"): items(), ("POST", "/v1/workloads/7/signal"): always(202, {"id": "7"}), CANCEL: always(202, {"id": "7"})})
+        for command in ["describe", "job"], ["get", "job"], ["get", "tasks"], ["explain"], ["signal"], ["cancel"]:
+            self.assertEqual(self.weir(*command, "workload/7").returncode, 0, command)
+            result = self.weir(*command, "7/2")
+            self.assertEqual((result.returncode, result.stdout), (2, b""), command)
+        self.check(self.weir("explain", "workload/7/2"), 2, b"", b"weir: explain: '7/2' is one member of a job (all of it is 7)\n")
 
 
 class Changing(Case):
@@ -463,6 +519,14 @@ class Help(Case):
                                         env=self.env(), stdout=subprocess.PIPE, cwd=self.data, check=False)
                 self.assertIn(result.returncode, (0, 3), (example, result.stderr))
 
+    def test_every_status_of_run_is_told(self):
+        text = " ".join(self.weir("run", "--help").stdout.decode().split("Exit status:")[1].split())
+        with open(os.path.join(ROOT, "docs/jobs.md"), encoding="utf-8") as file:
+            table = file.read().split("What `weir run` returns:")[1].split("##")[0]
+        for status in "126", "127", "130", "141", "1", "2", "3":
+            self.assertRegex(text, rf"\b{status}\b")
+            self.assertRegex(table, rf"(?m)^\|.*\b{status}\b.*\|")
+
     def test_version(self):
         text = self.weir("--version").stdout.decode()
         self.assertRegex(text, r"^weir \d+\.\d+\.\d+( \([0-9a-f]+\))?\n")
@@ -511,7 +575,9 @@ class Help(Case):
             (["cancel", ""], ["7", "train"]), (["cancel", "7", "tr"], ["train"]), (["logs", ""], ["7", "train", "9", "old"]),
             (["logs", "7", ""], []), (["logs", "-n", "5", "o"], ["old"]), (["logs", "--tail", "=", "5", "o"], ["old"]),
             (["explain", "t"], ["train"]), (["get", "gpu", ""], ["GPU-1"]), (["get", "-o", "json", "gpus", "G"], ["GPU-1"]),
-            (["get", "gpu", "GPU-1", ""], []), (["get", "events", ""], []), (["describe", "workload", ""], ["7", "train", "9", "old"]),
+            (["get", "gpu", "GPU-1", ""], []), (["get", "events", "G"], ["GPU-1"]), (["get", "ev", ""], ["7", "train", "9", "old", "GPU-1"]),
+            (["get", "events", "7", ""], []), (["get", "tasks", ""], ["7", "train", "9", "old"]), (["get", "member", "o"], ["old"]),
+            (["describe", "tasks", ""], []), (["describe", "workload", ""], ["7", "train", "9", "old"]),
             (["describe", "node", ""], ["a-1"]), (["delete", "queue", ""], ["vision", "other"]), (["delete", "wl", "7", ""], ["7", "train"]),
             (["delete", "queue", "other", "v"], ["vision"]), (["cordon", ""], ["a-1", "GPU-1"]), (["drain", "x", ""], ["a-1"]),
             (["run", "--queue", "v"], ["vision"]), (["ps", "--queue", "=", "v"], ["vision"]), (["ps", ""], []),

@@ -90,9 +90,9 @@ def test_who_is_preempted_is_told(t):
 def test_who_is_preempted_is_known_after_a_kill_while_it_stops(t):
     """For whom room is being made is in the store: the next server says so, and asks nobody else to leave."""
     server = t.serve('--simulate', '2xH100')
-    lows = [server.submit('--', 'sh', '-c', 'trap "sleep 2; exit" TERM; while :; do sleep 0.1; done') for _ in range(2)]
+    lows = [server.submit('--', 'sh', '-c', 'trap "sleep 2; exit" TERM; echo ready; while :; do sleep 0.1; done') for _ in range(2)]
     for low in lows:
-        server.wait_state(low, 'running')
+        wait_for('it to be ready', lambda low=low: server.cli('logs', low).stdout == b'ready\n')
     high = server.submit('--priority', '5', '--', 'sleep', '60')
     wait_for('one of the low ones to stop', lambda: any(server.job(low)['state'] == 'stopping' for low in lows))
     server.kill()
@@ -273,6 +273,63 @@ def test_why_it_could_not_start_outlives_the_server(t):
     server.start()
     reason = server.wait_ended(number)['reason']
     assert reason == "exit 127: cannot run '/no/such/program': No such file or directory", reason
+
+
+def test_jobs_of_a_queue_that_was_deleted(t):
+    """What ended there is still found; a name of no queue is refused only where no ended jobs can be meant."""
+    server = t.serve()
+    server.cli('apply', '-f', '-', stdin=None, input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: gone}}')
+    number = server.submit('-Q', 'gone', '--gpus', '0', '--', 'false')
+    server.wait_ended(number)
+    server.cli('delete', 'queue', 'gone')
+    for args in (('-a',), ('--state', 'failed'), ('-a', '--state', 'failed')):
+        assert server.cli('ps', '-Q', 'gone', '-o', 'name', *args).stdout.decode() == f'{number}\n', args
+    for args in (('--state', 'lost'), ('-a', '--name', 'other')):
+        assert server.cli('ps', '-Q', 'gone', '-o', 'name', *args).stdout == b'', args
+    for args in ((), ('--state', 'queued'), ('--state', 'running')):
+        said = server.cli('ps', '-Q', 'gone', *args, check=1).stderr.decode()
+        assert said.startswith("weir: there is no queue 'gone' ("), said
+
+
+def test_the_beginning_of_several_keys(t):
+    """It names no GPU, and that is said the same way by whatever takes a key."""
+    server = t.serve('--simulate', '5xH100')
+    keys = [gpu['key'] for gpu in server.gpus()]
+    several = f"weir: several GPUs begin with 'GPU-': {', '.join(keys[:3])} and 2 more (write more of it)\n"
+    none = "weir: there is no GPU 'GPU-none' ("
+    for command in (('cordon',), ('uncordon',), ('get', 'gpu'), ('describe', 'gpu')):
+        assert server.cli(*command, 'GPU-', check=1).stderr.decode() == several, command
+        assert server.cli(*command, 'GPU-none', check=1).stderr.decode().startswith(none), command
+    assert not any(gpu['cordoned'] for gpu in server.gpus())
+
+
+def test_events_of_one_thing(t):
+    """Of a member, of a GPU by the beginning of its key, of a queue that is gone; what never was there is an error."""
+    server = t.serve('--simulate', '2xH100')
+
+    def events(of, *more):
+        return [(event['kind'], event['subject']) for event in json.loads(server.cli('get', 'events', of, '-o', 'json', *more).stdout)]
+
+    number = server.submit('--array', '3', '--gpus', '0', '--name', 'three', '--', 'true')
+    server.wait_ended(number)
+    expected = [('workload.started', f'workload/{number}/2'), ('workload.ended', f'workload/{number}/2')]
+    for of in (f'{number}/2', f'workload/{number}/2', 'three/2'):
+        assert events(of) == expected, of
+    assert events('three/2', '--tail', '1') == expected[1:]
+    keys = [gpu['key'] for gpu in server.gpus()]
+    server.cli('cordon', keys[1])
+    unique = next(keys[1][:n] for n in range(5, len(keys[1]) + 1) if not keys[0].startswith(keys[1][:n]))
+    for of in (unique, f'gpu/{unique}', f'gpu/{keys[1]}'):
+        assert events(of) == [('gpu.phase', f'gpu/{keys[1]}')], of
+    assert events(keys[0]) == []
+    server.cli('apply', '-f', '-', stdin=None, input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: gone}}')
+    server.cli('delete', 'queue', 'gone')
+    assert [kind for kind, _ in events('queue/gone')] == ['queue.created', 'queue.deleted']
+    for of, said in ((99, "there is no workload '99' ("), ('99/2', "there is no workload '99' ("), (f'{number}/3', f'workload {number} has no member 3 ('),
+                     ('GPU-', "several GPUs begin with 'GPU-': "), ('gpu/GPU-none', "there is no GPU 'GPU-none' ("), ('queue/never', "there is no queue 'never' ("),
+                     ('node/none', "there is no node 'none' ("), ('', "there is no workload '' (")):
+        for more in ((), ('--tail', '3'), ('-w',)):
+            assert server.cli('get', 'events', of, *more, check=1).stderr.decode().startswith('weir: ' + said), of
 
 
 def test_it_is_said_that_memory_is_not_enforced(t):

@@ -148,11 +148,17 @@ def test_limits_cordons_and_drains(t):
     server.cli('uncordon', 'sim-1')
     wait_for('all to run', lambda: all(server.job(n)['state'] == 'running' for n in jobs))
     server.cli('drain', 'sim-2')
-    wait_for('sim-2 to be empty', lambda: all(server.job(n)['node'] != 'sim-2' or server.job(n)['state'] == 'queued' for n in jobs))
+
+    def node(name):
+        return json.loads(server.cli('get', 'node', name, '-o', 'json').stdout)
+
+    wait_for('sim-2 to be empty', lambda: node('sim-2')['state'] == 'drained')
+    assert all(server.job(n)['node'] != 'sim-2' or server.job(n)['state'] == 'queued' for n in jobs), jobs
     server.kill()
     server.start()
-    nodes = {n['name']: n for n in json.loads(server.cli('get', 'nodes', '-o', 'json').stdout)}
-    assert nodes['sim-2']['phase'] == 'draining' and nodes['sim-1']['phase'] == 'ready', nodes
+    assert (node('sim-2')['state'], node('sim-2')['phase'], node('sim-1')['state']) == ('drained', 'draining', 'ready')
+    assert {gpu['state'] for gpu in server.gpus() if gpu['node'] == 'sim-2'} == {'drained'}, server.gpus()
+    assert b'sim-2  drained' in server.cli('get', 'nodes').stdout
 
 
 def test_explains_and_estimates(t):

@@ -4,6 +4,7 @@
 
 #include "../support/api_fixture.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -129,6 +130,7 @@ static void test_requests(void **state)
         {"GET /v1/gpus" HOST "\r\n", 200},
         {"GET /v1/nodes/alpha" HOST "\r\n", 200},
         {"GET /v1/events" HOST "\r\n", 200},
+        {"GET /v1/events?tail=1&subject=b&since_ms=1" HOST "\r\n", 200},
         {"GET /v1/events?after=0" HOST "Accept: text/event-stream\r\n\r\n", 200},
         {"GET /v1/snapshot" HOST "\r\n", 200},
         {"GET /metrics" HOST "\r\n", 200},
@@ -144,7 +146,7 @@ static void test_requests(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(requests); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(requests); i++) {
         check(requests[i].request, requests[i].status);
         api_ask(&f, "GET", "/healthz", NULL, NULL, &answer);
         assert_int_equal(answer.status, 200);

@@ -2,6 +2,7 @@
  * whoever asked is told, and in the end every job has ended once. */
 #include "app_rig.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/mem.h"
 #include "fmt/json.h"
 
@@ -158,7 +159,7 @@ static enum op first_of_tick(enum op op)
                                      OP_RELOAD,   OP_TICK_ENDED,   OP_DELETE};
     enum op first = OP_LOAD;
 
-    for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(firsts); i++)
         if (firsts[i] <= op)
             first = firsts[i];
     return first;

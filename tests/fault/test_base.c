@@ -126,6 +126,34 @@ static int fill_an_arena(void *arg)
     return code;
 }
 
+static int add_in_front(void *arg)
+{
+    struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_tree root = {.kind = WEIR_TREE_ARRAY};
+    struct weir_tree only = {.parent = &root};
+    uint32_t n = 1;
+
+    (void)arg;
+    root.first = &only;
+    root.last = &only;
+    root.n_children = 1;
+    while (n < ITEMS && weir_tree_add_before(&only, WEIR_TREE_NULL, weir_str(NULL), &arena) != NULL)
+        n++;
+    assert_int_equal(root.n_children, n);
+    assert_ptr_equal(root.last, &only);
+    weir_tree_foreach (child, &root)
+        n--;
+    assert_int_equal(n, 0);
+    weir_arena_finish(&arena);
+    return root.n_children == ITEMS ? 0 : WEIR_E_NO_MEMORY;
+}
+
+static void a_tree_stays_as_it_was(void **state)
+{
+    (void)state;
+    assert_in_range(fail_each_allocation(add_in_front, NULL), 1, 20);
+}
+
 static void a_vector_stays_as_it_was(void **state)
 {
     (void)state;
@@ -147,9 +175,8 @@ static void an_arena_can_be_finished(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_map_stays_as_it_was),
-        cmocka_unit_test(a_vector_stays_as_it_was),
-        cmocka_unit_test(a_buffer_says_so_in_the_end),
+        cmocka_unit_test(a_map_stays_as_it_was),    cmocka_unit_test(a_vector_stays_as_it_was),
+        cmocka_unit_test(a_tree_stays_as_it_was),   cmocka_unit_test(a_buffer_says_so_in_the_end),
         cmocka_unit_test(an_arena_can_be_finished),
     };
 

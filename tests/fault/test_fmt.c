@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "fmt/schema.h"
@@ -166,7 +167,7 @@ static void checking_a_schema_survives_every_failure(void **state)
         struct weir_err err;
 
         weir_mem_fail(n, 1);
-        for (size_t i = 0; i < sizeof(docs) / sizeof(docs[0]); i++) {
+        for (size_t i = 0; i < WEIR_COUNT_OF(docs); i++) {
             err = (struct weir_err)WEIR_ERR_INIT;
             assert_int_equal(weir_schema_check(schema, docs[i], &err), WEIR_E_INVALID);
             assert_int_equal(err.code, WEIR_E_INVALID);

@@ -1,5 +1,6 @@
 /* For every n, the n-th allocation of serving some requests fails: every connection is answered or
  * closed, every handle ends once, nothing leaks, and the server goes on. */
+#include "base/count.h"
 #include "base/mem.h"
 #include "io/http_server.h"
 
@@ -56,7 +57,7 @@ static bool talk(struct fixture *f)
     int fd = dial(f);
     bool whole;
 
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(parts); i++) {
         say(f, fd, parts[i]);
         turn(f);
         turn(f);

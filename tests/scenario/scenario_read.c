@@ -1,5 +1,6 @@
 #include "scenario.h"
 
+#include "base/count.h"
 #include "fmt/yaml.h"
 #include "model/world_check.h"
 
@@ -11,8 +12,6 @@ struct field {
     enum field_kind kind;
     size_t offset;
 };
-
-#define N_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 struct node_read {
     struct node_spec spec;
@@ -247,12 +246,12 @@ static void read_node(struct scenario *s, const struct weir_tree *node)
     struct node_read read = {.phase = "ready"};
     struct bench *b = &s->bench;
 
-    read_object(s, node, node_fields, N_OF(node_fields), &read);
+    read_object(s, node, node_fields, WEIR_COUNT_OF(node_fields), &read);
     if (read.spec.name == NULL)
         refuse(node, "has no name");
     add_node(b, read.spec);
     weir_edit_node(b->edit, node_at(b, read.spec.name))->phase =
-        one_of(node, read.phase, phases, N_OF(phases));
+        one_of(node, read.phase, phases, WEIR_COUNT_OF(phases));
     for (const struct weir_tree *at = first_of(read.cordoned); at != NULL; at = at->next)
         device_of(b, read.spec.name, at)->cordoned = 1;
     for (const struct weir_tree *at = first_of(read.unhealthy); at != NULL; at = at->next)
@@ -265,7 +264,7 @@ static void read_queue(struct scenario *s, const struct weir_tree *node, int64_t
 {
     struct queue_spec spec = {.created_ms = created_ms};
 
-    read_object(s, node, queue_fields, N_OF(queue_fields), &spec);
+    read_object(s, node, queue_fields, WEIR_COUNT_OF(queue_fields), &spec);
     if (spec.name == NULL)
         refuse(node, "has no name");
     if (spec.parent != NULL && queue_at(&s->bench, spec.parent) == WEIR_NONE)
@@ -281,7 +280,7 @@ static void read_policy(struct scenario *s, const struct weir_tree *node)
 
     if (node == NULL)
         return;
-    read_object(s, node, policy_fields, N_OF(policy_fields), &read);
+    read_object(s, node, policy_fields, WEIR_COUNT_OF(policy_fields), &read);
     s->bench.policy.actions = (read.place ? WEIR_POLICY_PLACE : 0u) |
                               (read.preempt ? WEIR_POLICY_PREEMPT : 0u) |
                               (read.reclaim ? WEIR_POLICY_RECLAIM : 0u);
@@ -291,7 +290,7 @@ static void read_policy(struct scenario *s, const struct weir_tree *node)
 
 static void read_job(struct scenario *s, const struct weir_tree *node, struct scenario_job *job)
 {
-    read_object(s, node, job_fields, N_OF(job_fields), job);
+    read_object(s, node, job_fields, WEIR_COUNT_OF(job_fields), job);
     if (job->spec.name == NULL || job->spec.queue == NULL)
         refuse(node, "needs a name and a queue");
     if (queue_at(&s->bench, job->spec.queue) == WEIR_NONE)
@@ -320,7 +319,7 @@ static void start_task(struct scenario *s, const struct weir_tree *node,
     for (const struct weir_tree *at = first_of(attempt->gpus); at != NULL; at = at->next) {
         const struct weir_device *device = device_of(b, attempt->host, at);
 
-        assert_true(n < N_OF(grants));
+        assert_true(n < WEIR_COUNT_OF(grants));
         grants[n++] = (struct weir_grant){
             .device = device_at(b, attempt->host, (int)read_number(at, 0, 1000)),
             .device_gen = device->row.gen,
@@ -364,13 +363,13 @@ static void read_attempt(struct scenario *s, const struct weir_tree *node,
     struct bench *b = &s->bench;
     struct weir_task *row;
 
-    read_object(s, node, attempt_fields, N_OF(attempt_fields), &attempt);
+    read_object(s, node, attempt_fields, WEIR_COUNT_OF(attempt_fields), &attempt);
     if (attempt.host != NULL)
         start_task(s, node, &attempt, job, task);
     if (attempt.leaving != NULL)
         ask_to_leave(s, node, &attempt, task);
     row = weir_edit_task(b->edit, task);
-    row->ended = one_of(node, attempt.ended, ends, N_OF(ends));
+    row->ended = one_of(node, attempt.ended, ends, WEIR_COUNT_OF(ends));
     row->exit_status = attempt.status;
     row->n_failures = (uint32_t)attempt.failures;
     if (attempt.checkpoint_ms > 0)
@@ -401,7 +400,7 @@ void scenario_read(struct scenario *s, struct weir_str text)
     int64_t n_queues = 0;
 
     must_read(weir_yaml_read_one(text, SCENARIO_BYTES_MAX, &s->arena, &root, &err), &err);
-    read_object(s, root, file_fields, N_OF(file_fields), &file);
+    read_object(s, root, file_fields, WEIR_COUNT_OF(file_fields), &file);
     if (file.rule == NULL || file.plan == NULL)
         refuse(root, "needs a rule and a plan");
     read_policy(s, file.policy);

@@ -1,6 +1,7 @@
 #include "api_fixture_impl.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -172,11 +173,14 @@ static int fake_apply(void *ctx, const struct weir_actor *actor,
 
         if (kind == NULL || name == NULL)
             return weir_tree_error(docs[i], err, "not a resource");
-        results[i] = (struct weir_apply_result){kind->text,
-                                                name->text,
-                                                weir_str_eq_c(kind->text, "Workload") ? 7 + i : 0,
-                                                (enum weir_applied)(i % 3),
-                                                {.resource = WEIR_NONE}};
+        results[i] = (struct weir_apply_result){.kind = kind->text,
+                                                .name = name->text,
+                                                .applied = (enum weir_applied)(i % 3),
+                                                .shortfall = {.resource = WEIR_NONE}};
+        if (!weir_str_eq_c(kind->text, "Workload"))
+            continue;
+        results[i].number = 7 + i;
+        results[i].assumed = weir_tree_get(docs[i], "metadata");
     }
     *ret_results = results;
     return take(f, done, 0, err);
@@ -366,7 +370,7 @@ void api_fixture_finish(struct api_fixture *f)
     weir_sqlite_close(f->sqlite);
     for (uint32_t i = 0; i < f->n_outputs; i++)
         weir_buf_finish(&f->outputs[i].data);
-    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(files); i++) {
         snprintf(path, sizeof(path), "%s/%s", f->dir, files[i]);
         unlink(path);
     }

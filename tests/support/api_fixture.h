@@ -102,6 +102,7 @@ void api_stop(struct api_fixture *f, uint64_t number, uint32_t member, enum weir
 void api_retire(struct api_fixture *f, uint64_t number);
 uint32_t api_row(const struct api_fixture *f, uint64_t number);
 void api_event(struct api_fixture *f, const char *kind, const char *subject);
+void api_event_at(struct api_fixture *f, int64_t wall_ms, const char *kind, const char *subject);
 /* Commits, seals, answers, tells the API. */
 void api_tick(struct api_fixture *f);
 void api_write(struct api_fixture *f, uint64_t number, uint32_t member, uint32_t attempt,

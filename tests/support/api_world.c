@@ -305,8 +305,13 @@ void api_retire(struct api_fixture *f, uint64_t number)
 
 void api_event(struct api_fixture *f, const char *kind, const char *subject)
 {
+    api_event_at(f, 5000000, kind, subject);
+}
+
+void api_event_at(struct api_fixture *f, int64_t wall_ms, const char *kind, const char *subject)
+{
     static const uint8_t boot[16] = {1};
-    struct weir_event_record event = {.wall_ms = 5000000,
+    struct weir_event_record event = {.wall_ms = wall_ms,
                                       .boot_id = boot,
                                       .actor = WEIR_STR("weir"),
                                       .kind = weir_str(kind),

@@ -2,6 +2,7 @@
 
 #include "app/schemas.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/log.h"
 #include "fmt/json.h"
 #include "model/world_check.h"
@@ -276,7 +277,7 @@ void app_rig_finish(struct app_rig *rig)
 
     drop_server(rig);
     rig->sqlite = weir_sqlite_close(rig->sqlite);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++) {
         snprintf(path, sizeof(path), "%s/%s", rig->dir, names[i]);
         (void)remove(path);
     }
@@ -496,9 +497,10 @@ const char *app_rig_events(struct app_rig *rig, const char *subject)
 {
     static char text[8192];
     struct printing printing = {subject, text, sizeof(text), 0};
+    struct weir_event_filter all = {.until = INT64_MAX, .limit = UINT32_MAX};
 
     text[0] = '\0';
-    app_must(rig->real.each_event(rig->real.ctx, 0, 100000, print_event, &printing, NULL) == 0,
+    app_must(rig->real.each_event(rig->real.ctx, &all, print_event, &printing, NULL) == 0,
              "events");
     return text;
 }

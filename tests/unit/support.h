@@ -13,13 +13,12 @@
 
 #include <cmocka.h>
 
+#include "base/count.h"
 #include "base/rng.h"
 
 #include <sys/random.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Sanitizers let an absurd allocation fail, as malloc does, so that its handling can be tested. */
 const char *__asan_default_options(void)

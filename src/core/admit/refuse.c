@@ -1,5 +1,6 @@
 #include "core/admit/refuse.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/units.h"
 
@@ -34,7 +35,7 @@ static struct quantity bytes_asked(int64_t amount)
     } units[] = {{WEIR_GIB, "Gi"}, {1000000000, "G"}, {WEIR_MIB, "Mi"}, {1000000, "M"}};
     struct quantity q;
 
-    for (unsigned i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+    for (unsigned i = 0; i < WEIR_COUNT_OF(units); i++) {
         int64_t size = units[i].size;
         int64_t rest = amount % size;
         int64_t power = 1;

@@ -1,6 +1,7 @@
 #include "core/explain/unblock.h"
 
 #include "base/bitset.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/units.h"
 #include "core/explain/ends.h"
@@ -308,7 +309,7 @@ static int find_kind(struct uncordoning *u)
     bool has_devices = has_cordon(u, u->real->n_nodes, u->real->n_nodes + u->real->n_devices);
 
     for (int round = 0; round < 2; round++)
-        for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        for (size_t i = 0; i < WEIR_COUNT_OF(kinds); i++) {
             int r;
 
             if ((kinds[i][0] && !has_nodes) || (kinds[i][1] && !has_devices))

@@ -1,5 +1,7 @@
 #include "core/place/filter.h"
 
+#include "base/count.h"
+
 uint32_t weir_request_resource(const struct weir_shape *shape)
 {
     if (shape->n_devices == 0)
@@ -125,7 +127,7 @@ static uint32_t blocking_code(const uint32_t counts[WEIR_REASON_CODE_MAX], uint3
         WEIR_REASON_GPU_MEMORY,
     };
 
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(order); i++) {
         if (counts[order[i]] >= missing)
             return order[i];
         missing -= counts[order[i]];
@@ -197,7 +199,7 @@ uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
         WEIR_REASON_GPU_MEMORY,       WEIR_REASON_GPU_CLASS,       WEIR_REASON_LABELS,
     };
 
-    for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(order); i++)
         if (counts[order[i]] > 0)
             return order[i];
     return WEIR_REASON_RESOURCES;

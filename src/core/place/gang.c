@@ -1,6 +1,7 @@
 #include "core/place/gang.h"
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/sort.h"
 
@@ -26,7 +27,7 @@ static int compare_members(const void *a, const void *b, const void *ctx)
     (void)ctx;
     if (size_of(x) != size_of(y))
         return size_of(x) > size_of(y) ? -1 : 1;
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(others); i++)
         if (amount_of(x, others[i]) != amount_of(y, others[i]))
             return amount_of(x, others[i]) > amount_of(y, others[i]) ? -1 : 1;
     return 0;

@@ -1,83 +1,215 @@
 /* Events: in pages, or as they come. Only what is on disk is told: api->last_seq is taken when a
  * tick has been committed. */
+#include "base/count.h"
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
 #include "fmt/sse.h"
 
 enum {
-    SCANNED_MAX = 20000,
+    /* seqs that one answer looks at, and one page of a stream: a few milliseconds of the loop */
+    SCANNED_MAX = 100000,
+    SCANNED_BY_STREAM = 10000,
+    TAIL_MAX = 100000000,
     PAGE = 200,
     PAGES_AT_ONCE = 8,
     EVENT_BYTES_MAX = 1024 * 1024,
     RETRY_MS = 2000
 };
 
-/* Of all things (empty), or of one: of "workload/42" also "workload/42/3". */
-static bool is_about(const struct weir_event_record *event, struct weir_str subject)
+/* ---- where a list goes on ---- */
+
+/* In `next`: "AFTER" in a list that is open, "AFTER-UNTIL" in one that ends where it ended when it
+ * was first asked for, and "AFTER-UNTIL-FLOOR-FROM-LEFT" while its beginning is being looked for:
+ * of the events from FROM down to above FLOOR so many more belong to it. AFTER and UNTIL are then
+ * those of what is found; while that is nothing, they are the same. */
+struct place {
+    int64_t after;
+    int64_t until; /* -1: open */
+    int64_t floor;
+    int64_t from;
+    uint32_t n_left;
+};
+
+enum { PLACE_AFTER, PLACE_UNTIL, PLACE_FLOOR, PLACE_FROM, PLACE_LEFT, PLACE_NUMBERS };
+
+static bool parse_place(struct weir_str text, struct place *ret_place)
 {
-    return subject.len == 0 ||
-           (weir_str_starts_with(event->subject, subject) &&
-            (event->subject.len == subject.len || event->subject.ptr[subject.len] == '/'));
+    int64_t numbers[PLACE_NUMBERS] = {0};
+    struct weir_str part;
+    size_t n = 0;
+
+    while (weir_str_split(&text, '-', &part)) {
+        uint64_t number;
+
+        if (n == PLACE_NUMBERS || !weir_str_to_u64(part, &number) || number > INT64_MAX)
+            return false;
+        numbers[n++] = (int64_t)number;
+    }
+    if ((n != 1 && n != 2 && n != PLACE_NUMBERS) || numbers[PLACE_LEFT] > TAIL_MAX)
+        return false;
+    *ret_place = (struct place){.after = numbers[PLACE_AFTER],
+                                .until = n == 1 ? -1 : numbers[PLACE_UNTIL],
+                                .floor = numbers[PLACE_FLOOR],
+                                .from = numbers[PLACE_FROM],
+                                .n_left = (uint32_t)numbers[PLACE_LEFT]};
+    return true;
+}
+
+static int read_place(const struct weir_api_call *call, struct place *place, struct weir_err *err)
+{
+    const struct weir_str *after = weir_api_query(call, "after");
+    char shown[WEIR_STR_SHOW_MAX];
+
+    *place = (struct place){.until = -1};
+    if (after == NULL || parse_place(*after, place))
+        return 0;
+    weir_error(err, WEIR_E_INVALID, "'%s' is not where a list of events goes on",
+               weir_str_show(*after, shown));
+    weir_error_field(err, "after");
+    return weir_error_hint(err, "give the seq of an event, or what `next` said");
+}
+
+static void put_next(struct weir_json_writer *w, const struct place *place)
+{
+    char text[24 * PLACE_NUMBERS];
+    size_t len = (size_t)snprintf(text, sizeof(text), "%lld", (long long)place->after);
+
+    if (place->until >= 0)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "-%lld", (long long)place->until);
+    if (place->n_left > 0)
+        snprintf(text + len, sizeof(text) - len, "-%lld-%lld-%u", (long long)place->floor,
+                 (long long)place->from, place->n_left);
+    weir_api_put_str(w, "next", weir_str(text));
+}
+
+/* ---- where a list begins ---- */
+
+/* What a request that is not the first of its list says of `tail` and `since_ms` has had its
+ * effect: what the first one found is in the place. */
+static int begin_list(const struct weir_api_call *call, struct place *place, struct weir_err *err)
+{
+    const struct weir_store *store = weir_api_store(call->api);
+    bool has_tail = weir_api_query(call, "tail") != NULL;
+    bool has_since = weir_api_query(call, "since_ms") != NULL;
+    uint64_t since_ms = 0;
+    uint64_t tail = 0;
+    int64_t since = 0;
+    int r = weir_api_query_u64(call, "tail", 0, TAIL_MAX, &tail, err);
+
+    if (r == 0)
+        r = weir_api_query_u64(call, "since_ms", 0, INT64_MAX, &since_ms, err);
+    if (r < 0 || place->until >= 0)
+        return r;
+    /* Without a time too: what is pruned is not looked at. */
+    r = store->events_since(store->ctx, has_since ? (int64_t)since_ms : INT64_MIN, &since, err);
+    if (r < 0)
+        return r;
+    if (since > place->after)
+        place->after = since;
+    if (has_tail || has_since)
+        place->until = call->api->last_seq;
+    if (has_tail) {
+        place->floor = place->after;
+        place->after = place->from = place->until;
+        place->n_left = (uint32_t)tail;
+    }
+    return 0;
+}
+
+/* From the end back, until so many are found or there are no more. */
+static int look_back(const struct weir_api_call *call, struct place *place, struct weir_str subject,
+                     struct weir_err *err)
+{
+    const struct weir_store *store = weir_api_store(call->api);
+    bool is_far = place->from - place->floor > SCANNED_MAX;
+    struct weir_event_filter filter = {.after = is_far ? place->from - SCANNED_MAX : place->floor,
+                                       .until = place->from,
+                                       .subject = subject,
+                                       .limit = place->n_left};
+    struct weir_event_run found = {0};
+    int r = store->last_events(store->ctx, &filter, &found, err);
+
+    if (r < 0)
+        return r;
+    /* The pages are not to look for more where there are none. */
+    if (found.n > 0 && place->after == place->until)
+        place->until = found.last;
+    if (found.n > 0)
+        place->after = found.first - 1;
+    place->from = filter.after;
+    place->n_left = is_far ? place->n_left - found.n : 0;
+    return 0;
 }
 
 /* ---- a page ---- */
 
 struct page {
     struct weir_json_writer *w;
-    int64_t end;
     int64_t last;
     uint32_t n;
-    uint32_t n_scanned;
-    uint32_t limit;
-    struct weir_str subject;
-    bool more;
 };
 
 static int put_event(void *arg, const struct weir_event_record *event)
 {
     struct page *page = arg;
 
-    if (event->seq > page->end)
-        return 1;
-    /* A page ends early rather than hold up the loop. */
-    if (page->n == page->limit || page->n_scanned == SCANNED_MAX) {
-        page->more = true;
-        return 1;
-    }
-    page->last = event->seq;
-    page->n_scanned++;
-    if (!is_about(event, page->subject))
-        return 0;
     weir_api_put_event(page->w, event);
+    page->last = event->seq;
     page->n++;
     return 0;
 }
 
-static int list_events(struct weir_api_call *call, int64_t after, struct weir_str subject,
-                       struct weir_err *err)
+/* The place moves to where the list goes on, if it does. */
+static int put_page(const struct weir_api_call *call, struct weir_json_writer *w,
+                    struct place *place, struct weir_str subject, uint32_t limit, bool *ret_is_more,
+                    struct weir_err *err)
 {
     const struct weir_store *store = weir_api_store(call->api);
-    struct page page = {.end = call->api->last_seq, .last = after, .subject = subject};
-    struct weir_api_json json;
-    int r = weir_api_query_limit(call, &page.limit, err);
+    int64_t newest = call->api->last_seq;
+    int64_t until = place->until >= 0 && place->until < newest ? place->until : newest;
+    bool is_far = subject.len > 0 && until - place->after > SCANNED_MAX;
+    struct weir_event_filter filter = {.after = place->after,
+                                       .until = is_far ? place->after + SCANNED_MAX : until,
+                                       .subject = subject,
+                                       .limit = limit};
+    struct page page = {.w = w};
+    int r = store->each_event(store->ctx, &filter, put_event, &page, err);
 
+    place->after = page.n == limit ? page.last : filter.until;
+    *ret_is_more = place->after < until;
+    return r;
+}
+
+static int list_events(struct weir_api_call *call, struct weir_str subject, struct weir_err *err)
+{
+    struct weir_api_json json;
+    struct place place;
+    uint32_t limit = 0;
+    bool is_more = true;
+    int r = weir_api_query_limit(call, &limit, err);
+
+    if (r == 0)
+        r = read_place(call, &place, err);
+    if (r == 0)
+        r = begin_list(call, &place, err);
+    if (r == 0 && place.n_left > 0)
+        r = look_back(call, &place, subject, err);
     if (r < 0)
         return r;
     weir_api_json_init(&json);
-    page.w = &json.w;
     weir_json_object_begin(&json.w);
     weir_json_key(&json.w, "items");
     weir_json_array_begin(&json.w);
-    r = store->each_event(store->ctx, after, subject.len > 0 ? SCANNED_MAX + 1 : page.limit + 1,
-                          put_event, &page, err);
+    if (place.n_left == 0)
+        r = put_page(call, &json.w, &place, subject, limit, &is_more, err);
     if (r < 0) {
         weir_buf_finish(&json.body);
         return r;
     }
     weir_json_array_end(&json.w);
-    if (page.more)
-        weir_api_put_id(&json.w, "next", (uint64_t)page.last);
+    if (is_more)
+        put_next(&json.w, &place);
     weir_json_object_end(&json.w);
     return weir_api_json_reply(call, 200, &json, err);
 }
@@ -87,6 +219,7 @@ static int list_events(struct weir_api_call *call, int64_t after, struct weir_st
 struct events {
     struct weir_api_stream stream;
     int64_t sent; /* seq */
+    uint32_t n_in_page;
     int failed;
     struct weir_buf subject; /* that it is about; empty: all */
     struct weir_buf text;
@@ -100,12 +233,6 @@ static int send_event(void *arg, const struct weir_event_record *event)
     struct weir_sse_event out;
     char id[24];
 
-    if (event->seq > e->stream.api->last_seq)
-        return 1;
-    if (!is_about(event, weir_buf_view(&e->subject))) {
-        e->sent = event->seq;
-        return 0;
-    }
     weir_buf_reset(&e->text);
     weir_buf_reset(&e->data);
     weir_json_writer_init(&w, &e->data, false);
@@ -119,22 +246,36 @@ static int send_event(void *arg, const struct weir_event_record *event)
     }
     weir_api_stream_write(&e->stream, weir_buf_view(&e->text));
     e->sent = event->seq;
+    e->n_in_page++;
     return e->stream.is_blocked;
+}
+
+/* Sends what there is, or so many events, of the seqs that follow. */
+static int send_page(struct events *e)
+{
+    const struct weir_store *store = weir_api_store(e->stream.api);
+    int64_t newest = e->stream.api->last_seq;
+    bool is_far = newest - e->sent > SCANNED_BY_STREAM;
+    struct weir_event_filter filter = {.after = e->sent,
+                                       .until = is_far ? e->sent + SCANNED_BY_STREAM : newest,
+                                       .subject = weir_buf_view(&e->subject),
+                                       .limit = PAGE};
+    int r;
+
+    e->n_in_page = 0;
+    r = store->each_event(store->ctx, &filter, send_event, e, NULL);
+    if (r == 0 && e->n_in_page < PAGE)
+        e->sent = filter.until;
+    return r < 0 ? r : e->failed;
 }
 
 static void pump(struct weir_api_stream *stream)
 {
     struct events *e = (struct events *)stream;
-    const struct weir_store *store = weir_api_store(stream->api);
-    int64_t before = e->sent - 1;
     uint32_t n_pages = 0;
 
-    /* Where a page brings nothing, the events have been pruned. */
-    while (!stream->is_blocked && e->sent < stream->api->last_seq && e->sent > before &&
-           n_pages++ < PAGES_AT_ONCE) {
-        before = e->sent;
-        if (store->each_event(store->ctx, e->sent, PAGE, send_event, e, NULL) < 0 ||
-            e->failed < 0) {
+    while (!stream->is_blocked && e->sent < stream->api->last_seq && n_pages++ < PAGES_AT_ONCE) {
+        if (send_page(e) < 0) {
             weir_api_stream_abort(stream);
             return;
         }
@@ -224,22 +365,34 @@ static int read_last_id(const struct weir_api_call *call, uint64_t *after, struc
     return weir_error_hint(err, "leave it out to begin with what comes now");
 }
 
-int weir_api_get_events(struct weir_api_call *call, struct weir_err *err)
+static int begin_stream(struct weir_api_call *call, struct weir_str subject, struct weir_err *err)
 {
+    static const char *const of_pages[] = {"tail", "since_ms"};
     uint64_t newest = (uint64_t)call->api->last_seq;
-    const struct weir_str *asked = weir_api_query(call, "subject");
-    struct weir_str subject = asked != NULL ? *asked : WEIR_STR("");
-    bool is_stream = wants_stream(call);
-    uint64_t after = is_stream ? newest : 0;
-    int r = weir_api_query_u64(call, "after", 0, INT64_MAX, &after, err);
+    uint64_t after = newest;
+    int r;
 
-    if (r == 0 && is_stream)
+    for (size_t i = 0; i < WEIR_COUNT_OF(of_pages); i++) {
+        if (weir_api_query(call, of_pages[i]) == NULL)
+            continue;
+        weir_error(err, WEIR_E_INVALID, "'%s' is for pages of events, not for a stream",
+                   of_pages[i]);
+        weir_error_field(err, "%s", of_pages[i]);
+        return weir_error_hint(err, "begin a stream with `after`");
+    }
+    r = weir_api_query_u64(call, "after", 0, INT64_MAX, &after, err);
+    if (r == 0)
         r = read_last_id(call, &after, err);
     if (r < 0)
         return r;
     /* Ahead of us is what another data directory had: those begin with what comes now. */
-    if (is_stream && after > newest)
-        after = newest;
-    return is_stream ? stream_events(call, (int64_t)after, subject, err)
-                     : list_events(call, (int64_t)after, subject, err);
+    return stream_events(call, (int64_t)(after > newest ? newest : after), subject, err);
+}
+
+int weir_api_get_events(struct weir_api_call *call, struct weir_err *err)
+{
+    const struct weir_str *asked = weir_api_query(call, "subject");
+    struct weir_str subject = asked != NULL ? *asked : WEIR_STR("");
+
+    return wants_stream(call) ? begin_stream(call, subject, err) : list_events(call, subject, err);
 }

@@ -2,6 +2,7 @@
 
 #include "edge/api/impl.h"
 #include "edge/api/words.h"
+#include "model/standing.h"
 
 enum { MILLI = 1000, OF_MANY_MAX = 48 };
 
@@ -349,20 +350,6 @@ void weir_api_put_queue(struct weir_json_writer *w, const struct weir_api *api, 
 
 /* ---- devices and nodes ---- */
 
-const char *weir_api_gpu_state(const struct weir_world *world, uint32_t device)
-{
-    const struct weir_device *d = weir_world_device(world, device);
-    const struct weir_node *node = weir_world_node(world, d->node);
-
-    if (d->health != WEIR_DEVICE_HEALTHY)
-        return weir_device_health_name((enum weir_device_health)d->health);
-    if (d->first_hold != WEIR_NONE)
-        return "in-use";
-    if (d->cordoned || node->phase != WEIR_NODE_READY)
-        return "cordoned";
-    return d->n_foreign > 0 ? "foreign" : "free";
-}
-
 struct holder {
     struct weir_json_writer *w;
 };
@@ -412,13 +399,14 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
 {
     const struct weir_world *world = api->index.world;
     const struct weir_device *d = weir_world_device(world, device);
+    const struct weir_node *node = weir_world_node(world, d->node);
 
     weir_api_put_str(w, "key", weir_world_string(world, d->uuid));
     weir_api_put_str(w, "model", weir_world_string(world, d->model));
     weir_api_put_str(w, "class", weir_world_gpu_class_name(world, d->gpu_class));
-    weir_api_put_str(w, "node", weir_world_string(world, weir_world_node(world, d->node)->name));
+    weir_api_put_str(w, "node", weir_world_string(world, node->name));
     put_u64(w, "index", d->index);
-    put_text(w, "state", weir_api_gpu_state(world, device));
+    put_text(w, "state", weir_device_standing_name(weir_device_standing(d, node)));
     put_text(w, "health", weir_device_health_name((enum weir_device_health)d->health));
     put_bool(w, "cordoned", d->cordoned != 0);
     put_holders(w, api, d);
@@ -444,6 +432,7 @@ void weir_api_put_node(struct weir_json_writer *w, const struct weir_api *api, u
     weir_json_object_begin(w);
     weir_api_put_str(w, "name", weir_world_string(world, n->name));
     weir_api_put_name(w, "pool", weir_world_string(world, n->pool));
+    put_text(w, "state", weir_node_standing_name(weir_node_standing(n)));
     put_text(w, "phase", weir_node_phase_name((enum weir_node_phase)n->phase));
     weir_api_put_name(w, "cause", weir_world_string(world, n->phase_cause));
     put_u64(w, "gpus", n->n_devices);

@@ -42,8 +42,6 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
 void weir_api_put_reading(struct weir_json_writer *w, const struct weir_gpu_device *gpu);
 void weir_api_put_node(struct weir_json_writer *w, const struct weir_api *api, uint32_t node);
 void weir_api_put_event(struct weir_json_writer *w, const struct weir_event_record *event);
-/* One of "free", "in-use", "cordoned", "foreign", "suspect", "unhealthy", "lost". */
-const char *weir_api_gpu_state(const struct weir_world *world, uint32_t device);
 
 void weir_api_put_id(struct weir_json_writer *w, const char *key, uint64_t number);
 void weir_api_put_time(struct weir_json_writer *w, const char *key, int64_t wall_ms);

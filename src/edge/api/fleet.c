@@ -4,7 +4,7 @@
 #include "edge/api/impl.h"
 #include "edge/api/nouns.h"
 
-enum { GPU_PREFIX_MIN = 5 }; /* "GPU-" alone says nothing */
+enum { GPU_PREFIX_MIN = 4 }; /* "GPU-": what is shorter is no beginning of a key */
 
 static struct weir_str node_name(const struct weir_world *world, uint32_t row)
 {
@@ -99,12 +99,32 @@ static int finish_phase(struct weir_api_call *call, uint64_t outcome, struct wei
     return weir_api_json_reply(call, 202, &json, err);
 }
 
-static int set_phase(struct weir_api_call *call, enum weir_subject kind, struct weir_err *err)
+/* The service knows things by their whole names only. */
+static int find_name(struct weir_api_call *call, const struct weir_api_noun *noun,
+                     struct weir_err *err)
+{
+    uint32_t row = WEIR_NONE;
+    int r = weir_api_noun_find(call, noun, &row, err);
+    const char *copy;
+
+    if (r < 0)
+        return r;
+    copy = weir_str_dup(noun->name(call->api->index.world, row), call->arena);
+    if (copy == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a name");
+    call->params[0] = weir_str(copy);
+    return 0;
+}
+
+static int set_phase(struct weir_api_call *call, const struct weir_api_noun *noun,
+                     enum weir_subject kind, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
     struct weir_done done = {0};
-    int r = weir_api_pending_new(call, finish_phase, &done, err);
+    int r = find_name(call, noun, err);
 
+    if (r == 0)
+        r = weir_api_pending_new(call, finish_phase, &done, err);
     if (r < 0)
         return r;
     r = service->set_phase(service->ctx, &call->actor, kind, call->params[0],
@@ -114,26 +134,12 @@ static int set_phase(struct weir_api_call *call, enum weir_subject kind, struct 
     return r;
 }
 
-/* The service knows GPUs by their whole keys only. */
 int weir_api_set_gpu_phase(struct weir_api_call *call, struct weir_err *err)
 {
-    uint32_t row = WEIR_NONE;
-    int r = weir_api_noun_find(call, &weir_api_gpus, &row, err);
-
-    if (r == 0 && row != WEIR_NONE) {
-        struct weir_str key = gpu_name(call->api->index.world, row);
-        const char *copy = weir_arena_strndup(call->arena, key.ptr, key.len);
-
-        if (copy == NULL)
-            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a key");
-        call->params[0] = weir_str_n(copy, key.len);
-    }
-    if (r < 0)
-        return r;
-    return set_phase(call, WEIR_SUBJECT_DEVICE, err);
+    return set_phase(call, &weir_api_gpus, WEIR_SUBJECT_DEVICE, err);
 }
 
 int weir_api_set_node_phase(struct weir_api_call *call, struct weir_err *err)
 {
-    return set_phase(call, WEIR_SUBJECT_NODE, err);
+    return set_phase(call, &weir_api_nodes, WEIR_SUBJECT_NODE, err);
 }

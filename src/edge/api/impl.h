@@ -165,8 +165,6 @@ int weir_api_pending_new(struct weir_api_call *call,
                                        struct weir_err *err),
                          struct weir_done *ret_done, struct weir_err *err);
 void weir_api_pending_drop(struct weir_api_call *call);
-/* Finishes with 202 and {}. */
-int weir_api_accepted(struct weir_api_call *call, uint64_t outcome, struct weir_err *err);
 
 /* ---- streams (stream.c) ---- */
 

@@ -1,17 +1,14 @@
 /* weir's own figures. Labels are names of queues, GPU classes, states and routes: none of them
  * grows with the work. */
+#include "base/count.h"
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
 #include "edge/api/nouns.h"
 #include "fmt/prom.h"
+#include "model/standing.h"
 
 enum { METRICS_BYTES_MAX = 16 * 1024 * 1024, MILLI = 1000, CLASSES_MAX = WEIR_RESOURCE_MAX };
-
-/* In the order in which weir_api_gpu_state() may say them. */
-static const char *const gpu_states[] = {"free",    "in-use",    "cordoned", "foreign",
-                                         "suspect", "unhealthy", "lost"};
-enum { GPU_STATES = sizeof(gpu_states) / sizeof(gpu_states[0]) };
 
 static struct weir_prom_label label(const char *name, struct weir_str value)
 {
@@ -118,38 +115,42 @@ static int put_queues(struct weir_prom *prom, struct weir_api_call *call, struct
     return 0;
 }
 
-/* ---- GPUs ---- */
+/* ---- nodes and GPUs ---- */
 
-static size_t state_index(const char *state)
+static void put_nodes(struct weir_prom *prom, const struct weir_world *world)
 {
-    size_t i = 0;
+    uint32_t n[WEIR_NODE_STANDING_MAX] = {0};
 
-    while (i < GPU_STATES && strcmp(gpu_states[i], state) != 0)
-        i++;
-    WEIR_ASSERT(i < GPU_STATES);
-    return i;
+    for (uint32_t row = weir_world_first(world, WEIR_TABLE_NODES); row != WEIR_NONE;
+         row = weir_world_after(world, WEIR_TABLE_NODES, row))
+        n[weir_node_standing(weir_world_node(world, row))]++;
+    weir_prom_family(prom, "weir_nodes", WEIR_PROM_GAUGE, "Nodes by state.");
+    for (int s = 0; s < WEIR_NODE_STANDING_MAX; s++) {
+        struct weir_prom_label labels[] = {
+            label("state", weir_str(weir_node_standing_name((enum weir_node_standing)s)))};
+
+        weir_prom_i64(prom, "", labels, 1, n[s]);
+    }
 }
 
 static void put_gpus(struct weir_prom *prom, const struct weir_world *world)
 {
-    uint32_t n[CLASSES_MAX][GPU_STATES] = {{0}};
+    uint32_t n[CLASSES_MAX][WEIR_DEVICE_STANDING_MAX] = {{0}};
     bool has[CLASSES_MAX] = {false};
 
-    for (uint32_t d = weir_world_first(world, WEIR_TABLE_DEVICES); d != WEIR_NONE;
-         d = weir_world_after(world, WEIR_TABLE_DEVICES, d)) {
-        uint32_t class = weir_world_device(world, d)->gpu_class;
+    for (uint32_t row = weir_world_first(world, WEIR_TABLE_DEVICES); row != WEIR_NONE;
+         row = weir_world_after(world, WEIR_TABLE_DEVICES, row)) {
+        const struct weir_device *d = weir_world_device(world, row);
 
-        has[class] = true;
-        n[class][state_index(weir_api_gpu_state(world, d))]++;
+        has[d->gpu_class] = true;
+        n[d->gpu_class][weir_device_standing(d, weir_world_node(world, d->node))]++;
     }
     weir_prom_family(prom, "weir_gpus", WEIR_PROM_GAUGE, "GPUs by class and state.");
     for (uint32_t c = 0; c < CLASSES_MAX; c++) {
-        for (size_t s = 0; has[c] && s < GPU_STATES; s++) {
-            struct weir_str name = weir_world_string(world, weir_world_resource(world, c)->name);
-            ptrdiff_t slash = weir_str_find_char(name, '/');
+        for (int s = 0; has[c] && s < WEIR_DEVICE_STANDING_MAX; s++) {
             struct weir_prom_label labels[] = {
-                label("class", weir_str_sub(name, (size_t)(slash + 1), name.len)),
-                label("state", weir_str(gpu_states[s]))};
+                label("class", weir_world_gpu_class_name(world, c)),
+                label("state", weir_str(weir_device_standing_name((enum weir_device_standing)s)))};
 
             weir_prom_i64(prom, "", labels, 2, n[c][s]);
         }
@@ -176,7 +177,7 @@ static void put_requests(struct weir_prom *prom, const struct weir_api *api)
         const uint64_t *n = is_route ? api->n_answers[i] : api->n_unrouted;
         const char *method = is_route ? weir_http1_method_name(weir_api_routes[i].method) : "other";
 
-        for (size_t c = 0; c < sizeof(classes) / sizeof(classes[0]); c++) {
+        for (size_t c = 0; c < WEIR_COUNT_OF(classes); c++) {
             struct weir_prom_label labels[] = {
                 label("method", weir_str(method)),
                 label("route", weir_str(is_route ? weir_api_routes[i].path : "other")),
@@ -231,6 +232,7 @@ int weir_api_get_metrics(struct weir_api_call *call, struct weir_err *err)
         r = weir_api_index_make(&api->index, &api->service, err);
         if (r == 0) {
             put_workloads(&prom, api->index.world);
+            put_nodes(&prom, api->index.world);
             put_gpus(&prom, api->index.world);
             r = put_queues(&prom, call, err);
         }

@@ -3,6 +3,8 @@
 #include "edge/api/facts.h"
 #include "edge/api/impl.h"
 
+enum { LIKES_SHOWN = 3 };
+
 struct order {
     const struct weir_api_noun *noun;
     const struct weir_world *world;
@@ -120,30 +122,42 @@ static int no_such(const struct weir_api_call *call, const struct weir_api_noun 
     return weir_error_hint(err, "%s", noun->list);
 }
 
-static int ambiguous(const struct weir_api_call *call, const struct weir_api_noun *noun,
-                     uint32_t first, uint32_t second, struct weir_err *err)
-{
-    const struct weir_world *world = call->api->index.world;
-    char shown[3][WEIR_STR_SHOW_MAX];
+/* Rows whose names begin with what the path names, the first few. */
+struct likes {
+    uint32_t rows[LIKES_SHOWN];
+    uint32_t n;
+};
 
-    weir_error(err, WEIR_E_EXISTS, "several %ss begin with '%s': %s, %s", noun->word,
-               weir_str_show(call->params[0], shown[0]),
-               weir_str_show(noun->name(world, first), shown[1]),
-               weir_str_show(noun->name(world, second), shown[2]));
+static int ambiguous(const struct weir_api_call *call, const struct weir_api_noun *noun,
+                     const struct likes *likes, struct weir_err *err)
+{
+    weir_cleanup_buf struct weir_buf list = WEIR_BUF_INIT(WEIR_ERR_TEXT_MAX);
+    char shown[WEIR_STR_SHOW_MAX];
+
+    for (uint32_t i = 0; i < likes->n && i < LIKES_SHOWN; i++)
+        weir_buf_printf(&list, "%s%s", i > 0 ? ", " : "",
+                        weir_str_show(noun->name(call->api->index.world, likes->rows[i]), shown));
+    if (likes->n > LIKES_SHOWN)
+        weir_buf_printf(&list, " and %u more", likes->n - LIKES_SHOWN);
+    weir_error(err, WEIR_E_EXISTS, "several %ss begin with '%s': %s", noun->word,
+               weir_str_show(call->params[0], shown), weir_buf_cstr(&list));
     return weir_error_hint(err, "write more of it");
 }
 
-static int find_row(const struct weir_api_call *call, const struct weir_api_noun *noun,
-                    const uint32_t *rows, uint32_t n, uint32_t *ret_row, struct weir_err *err)
+int weir_api_noun_find(struct weir_api_call *call, const struct weir_api_noun *noun,
+                       uint32_t *ret_row, struct weir_err *err)
 {
-    const struct weir_world *world = call->api->index.world;
     struct weir_str wanted = call->params[0];
     bool may_be_short = noun->prefix_min > 0 && wanted.len >= noun->prefix_min;
-    uint32_t near = WEIR_NONE;
-    uint32_t other = WEIR_NONE;
+    struct likes likes = {.n = 0};
+    uint32_t *rows = NULL;
+    uint32_t n = 0;
+    int r = rows_of(call, noun, &rows, &n, err);
 
+    if (r < 0)
+        return r;
     for (uint32_t i = 0; i < n; i++) {
-        struct weir_str name = noun->name(world, rows[i]);
+        struct weir_str name = noun->name(call->api->index.world, rows[i]);
 
         if (weir_str_eq(wanted, name)) {
             *ret_row = rows[i];
@@ -151,40 +165,27 @@ static int find_row(const struct weir_api_call *call, const struct weir_api_noun
         }
         if (!may_be_short || !weir_str_starts_with(name, wanted))
             continue;
-        other = near != WEIR_NONE && other == WEIR_NONE ? rows[i] : other;
-        near = near == WEIR_NONE ? rows[i] : near;
+        if (likes.n < LIKES_SHOWN)
+            likes.rows[likes.n] = rows[i];
+        likes.n++;
     }
-    if (other != WEIR_NONE)
-        return ambiguous(call, noun, near, other, err);
-    *ret_row = near;
+    if (likes.n == 0)
+        return no_such(call, noun, rows, n, err);
+    if (likes.n > 1)
+        return ambiguous(call, noun, &likes, err);
+    *ret_row = likes.rows[0];
     return 0;
-}
-
-int weir_api_noun_find(struct weir_api_call *call, const struct weir_api_noun *noun,
-                       uint32_t *ret_row, struct weir_err *err)
-{
-    uint32_t *rows = NULL;
-    uint32_t n = 0;
-    int r = rows_of(call, noun, &rows, &n, err);
-
-    return r < 0 ? r : find_row(call, noun, rows, n, ret_row, err);
 }
 
 int weir_api_noun_get(struct weir_api_call *call, const struct weir_api_noun *noun,
                       struct weir_err *err)
 {
     struct weir_api_json json;
-    uint32_t *rows = NULL;
-    uint32_t n = 0;
     uint32_t row = WEIR_NONE;
-    int r = rows_of(call, noun, &rows, &n, err);
+    int r = weir_api_noun_find(call, noun, &row, err);
 
-    if (r == 0)
-        r = find_row(call, noun, rows, n, &row, err);
     if (r < 0)
         return r;
-    if (row == WEIR_NONE)
-        return no_such(call, noun, rows, n, err);
     weir_api_json_init(&json);
     if (noun->put_one != NULL)
         noun->put_one(&json.w, call, row);

@@ -34,8 +34,8 @@ uint32_t *weir_api_noun_rows(const struct weir_api_noun *noun, const struct weir
                              struct weir_arena *arena, uint32_t *ret_n);
 int weir_api_noun_list(struct weir_api_call *call, const struct weir_api_noun *noun,
                        struct weir_err *err);
-/* The row that the path names, WEIR_NONE if there is none. WEIR_E_EXISTS: the beginning of several
- * names. */
+/* The row that the path names. WEIR_E_NOT_FOUND, or WEIR_E_EXISTS: the beginning of several names.
+ */
 int weir_api_noun_find(struct weir_api_call *call, const struct weir_api_noun *noun,
                        uint32_t *ret_row, struct weir_err *err);
 /* The one that the path names. */

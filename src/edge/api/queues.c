@@ -29,11 +29,22 @@ int weir_api_get_queue(struct weir_api_call *call, struct weir_err *err)
     return weir_api_noun_get(call, &weir_api_queues, err);
 }
 
+static int finish_delete(struct weir_api_call *call, uint64_t outcome, struct weir_err *err)
+{
+    struct weir_api_json json;
+
+    (void)outcome;
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 202, &json, err);
+}
+
 int weir_api_delete_queue(struct weir_api_call *call, struct weir_err *err)
 {
     const struct weir_service *service = &call->api->service;
     struct weir_done done = {0};
-    int r = weir_api_pending_new(call, weir_api_accepted, &done, err);
+    int r = weir_api_pending_new(call, finish_delete, &done, err);
 
     if (r < 0)
         return r;
@@ -79,6 +90,10 @@ static int finish_apply(struct weir_api_call *call, uint64_t outcome, struct wei
             weir_api_put_id(&json.w, "id", result->number);
         weir_api_put_str(&json.w, "action", weir_str(actions[result->applied]));
         weir_api_put_shortfall(&json.w, call->api->index.world, &result->shortfall);
+        if (result->assumed != NULL) {
+            weir_json_key(&json.w, "assumed");
+            weir_json_write_tree(&json.w, result->assumed, NULL);
+        }
         weir_json_object_end(&json.w);
     }
     weir_json_array_end(&json.w);

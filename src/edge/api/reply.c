@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "edge/api/impl.h"
 
 enum { ERROR_BYTES_MAX = 8192, BODY_BYTES_AT_ONCE = 256 * 1024 };
@@ -18,7 +19,7 @@ int weir_api_status_of(int code)
         {WEIR_E_TIMEOUT, 504},    {WEIR_E_NO_SPACE, 507},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++)
         if (table[i].code == code)
             return table[i].status;
     return 500;
@@ -160,15 +161,4 @@ int weir_api_pending_new(struct weir_api_call *call,
 void weir_api_pending_drop(struct weir_api_call *call)
 {
     call->pending = weir_mem_free(call->pending);
-}
-
-int weir_api_accepted(struct weir_api_call *call, uint64_t outcome, struct weir_err *err)
-{
-    struct weir_api_json json;
-
-    (void)outcome;
-    weir_api_json_init(&json);
-    weir_json_object_begin(&json.w);
-    weir_json_object_end(&json.w);
-    return weir_api_json_reply(call, 202, &json, err);
 }

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "base/tree.h"
 #include "edge/api/impl.h"
 #include "fmt/yaml.h"
@@ -81,7 +82,7 @@ int weir_api_content_type(struct weir_api_call *call, struct weir_err *err)
         {{"text/yaml", 9}, true},
     };
     const struct weir_str *given = weir_http1_find(call->head, "Content-Type");
-    size_t n = call->route->body == WEIR_API_BODY_JSON ? 1 : sizeof(types) / sizeof(types[0]);
+    size_t n = call->route->body == WEIR_API_BODY_JSON ? 1 : WEIR_COUNT_OF(types);
     char shown[WEIR_STR_SHOW_MAX];
 
     for (size_t i = 0; given != NULL && i < n; i++) {

@@ -1,4 +1,5 @@
 /* Every route, as data. data/openapi.json describes the same ones; a test compares. */
+#include "base/count.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
 #include "model/world.h"
@@ -58,11 +59,10 @@ const struct weir_api_route weir_api_routes[] = {
      .arg = WEIR_NODE_DRAINING},
 
     {GET, "/v1/events", WEIR_API_READ, .handle = weir_api_get_events,
-     .query = "limit after subject"},
+     .query = "limit after subject tail since_ms"},
     {GET, "/v1/snapshot", WEIR_API_READ, .handle = weir_api_get_snapshot},
 };
 
-const uint32_t weir_api_n_routes = sizeof(weir_api_routes) / sizeof(weir_api_routes[0]);
+const uint32_t weir_api_n_routes = WEIR_COUNT_OF(weir_api_routes);
 
-_Static_assert(sizeof(weir_api_routes) / sizeof(weir_api_routes[0]) <= WEIR_API_ROUTES_MAX,
-               "WEIR_API_ROUTES_MAX");
+_Static_assert(WEIR_COUNT_OF(weir_api_routes) <= WEIR_API_ROUTES_MAX, "WEIR_API_ROUTES_MAX");

@@ -1,5 +1,6 @@
 /* The whole state in one document, of one moment: it is made at once, and sent as it is read. */
 #include "base/clock.h"
+#include "base/count.h"
 #include "edge/api/facts.h"
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
@@ -135,7 +136,7 @@ static void put_policy(struct weir_json_writer *w, const struct weir_policy *pol
     weir_json_object_begin(w);
     weir_json_key(w, "actions");
     weir_json_u64(w, policy->actions);
-    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(fields); i++) {
         weir_json_key(w, fields[i].name);
         weir_json_i64(w, fields[i].value);
     }

@@ -1,4 +1,5 @@
 /* Reasons, and what would help, as sentences. */
+#include "base/count.h"
 #include "base/err.h"
 #include "edge/api/words.h"
 
@@ -158,7 +159,7 @@ static const char *for_one(const char *phrase, struct weir_buf *out)
         {"lack ", "lacks "},         {"fit", "fits"},
     };
 
-    for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(verbs); i++) {
         size_t len = strlen(verbs[i][0]);
 
         if (strncmp(phrase, verbs[i][0], len) == 0) {

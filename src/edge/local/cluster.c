@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/vec.h"
 #include "edge/local/cgroup.h"
 #include "edge/local/command.h"
 #include "edge/local/ending.h"
@@ -13,6 +12,7 @@
 #include "edge/local/output.h"
 #include "edge/local/slots.h"
 #include "edge/local/sweep.h"
+#include "edge/local/tenants.h"
 
 #include <errno.h>
 #include <grp.h>
@@ -32,15 +32,6 @@ enum {
     STRANGER_PAUSE_MS = 5,
 };
 
-/* An attempt is in doubt when it may never begin: nobody claimed it when it was refused, when the
- * launcher died, or when the server did. Looking at it then settles it, until its slot says what it
- * is. One that our launcher has in hand is not, even if the state is built anew meanwhile. */
-struct used_slot {
-    uint64_t serial; /* of the attempt that has it; 0: free */
-    uint64_t sent;   /* of the attempt that was sent to the launcher that lives, last */
-    bool is_in_doubt;
-};
-
 struct weir_local {
     char data_dir[PATH_BYTES];
     char cgroup[PATH_BYTES];
@@ -52,8 +43,7 @@ struct weir_local {
     int notes_fd;
     uint64_t serial_floor; /* the last of earlier servers that is still in the books */
     uint64_t last_serial;
-    struct used_slots weir_vec(struct used_slot) used; /* by slot */
-    size_t n_in_doubt;
+    struct weir_tenants tenants;
 };
 
 static void output_dir_name(uint64_t number, uint32_t member, uint32_t attempt, char *out,
@@ -74,47 +64,6 @@ static void cgroup_name(const struct weir_local *local, const struct weir_attemp
 static struct weir_attempt_id id_of(const struct weir_cluster_ref *ref)
 {
     return (struct weir_attempt_id){.serial = ref->serial, .nonce = ref->nonce, .slot = ref->slot};
-}
-
-/* ---- slots in use ---- */
-
-static struct used_slot *used_by(struct weir_local *local, uint64_t serial, uint32_t slot)
-{
-    struct used_slot *used = slot < local->used.n ? &local->used.items[slot] : NULL;
-
-    return used != NULL && serial != 0 && used->serial == serial ? used : NULL;
-}
-
-static void set_doubt(struct weir_local *local, struct used_slot *used, bool is_in_doubt)
-{
-    if (used == NULL || used->is_in_doubt == is_in_doubt)
-        return;
-    used->is_in_doubt = is_in_doubt;
-    if (is_in_doubt)
-        local->n_in_doubt++;
-    else
-        local->n_in_doubt--;
-}
-
-/* The launcher does not have it, or not any more. */
-static void doubt(struct weir_local *local, struct used_slot *used)
-{
-    if (used == NULL)
-        return;
-    used->sent = 0;
-    set_doubt(local, used, used->serial != 0);
-}
-
-static void doubt_all(struct weir_local *local)
-{
-    weir_vec_foreach (used, &local->used)
-        doubt(local, used);
-}
-
-static void set_used(struct weir_local *local, uint32_t slot, uint64_t serial)
-{
-    set_doubt(local, &local->used.items[slot], false);
-    local->used.items[slot].serial = serial;
 }
 
 /* ---- launching ---- */
@@ -147,7 +96,8 @@ static uint32_t grace_of(int64_t ms)
 static int local_launch(void *ctx, const struct weir_cluster_launch *launch, struct weir_err *err)
 {
     struct weir_local *local = ctx;
-    struct used_slot *used = used_by(local, launch->ref.serial, launch->ref.slot);
+    struct weir_tenant *tenant =
+        weir_tenants_find(&local->tenants, launch->ref.serial, launch->ref.slot);
     gid_t groups[GROUPS_MAX];
     int n_groups = GROUPS_MAX;
     char output[128];
@@ -180,8 +130,8 @@ static int local_launch(void *ctx, const struct weir_cluster_launch *launch, str
     output_dir_name(launch->number, launch->member, launch->attempt, output, sizeof(output));
     cgroup_name(local, &request.id, cgroup, sizeof(cgroup));
     r = weir_launcher_launch(&local->launcher, &request, err);
-    if (r == 0 && used != NULL)
-        used->sent = used->serial;
+    if (r == 0 && tenant != NULL)
+        tenant->sent = tenant->serial;
     return r;
 }
 
@@ -215,14 +165,15 @@ int weir_local_service(struct weir_local *local, struct weir_err *err)
     while (r == 0 && (r = weir_launcher_receive(&local->launcher, &refusal, err)) > 0) {
         r = 0;
         if (refusal.serial == 0) /* whose it was could not be read */
-            doubt_all(local);
+            weir_tenants_doubt_all(&local->tenants);
         else
-            doubt(local, used_by(local, refusal.serial, refusal.slot));
+            weir_tenants_doubt(&local->tenants,
+                               weir_tenants_find(&local->tenants, refusal.serial, refusal.slot));
     }
     if (r != WEIR_E_UNAVAILABLE)
         return r;
     weir_launcher_stop(&local->launcher);
-    doubt_all(local);
+    weir_tenants_doubt_all(&local->tenants);
     return start_launcher(local, err);
 }
 
@@ -306,7 +257,8 @@ static int settle(struct weir_local *local, const struct weir_cluster_ref *ref,
         r = tell(local, &view, ret_facts, err);
     /* A shim that has the slot and did not claim it yet may still die before it does. */
     if (r == 0 && view.status.phase != WEIR_ATTEMPT_NONE)
-        set_doubt(local, used_by(local, ref->serial, ref->slot), false);
+        weir_tenants_settle(&local->tenants,
+                            weir_tenants_find(&local->tenants, ref->serial, ref->slot));
     return r;
 }
 
@@ -331,11 +283,11 @@ static int local_look(void *ctx, const struct weir_cluster_ref *ref,
 {
     struct weir_local *local = ctx;
     struct weir_attempt_id id = id_of(ref);
-    const struct used_slot *used = used_by(local, ref->serial, ref->slot);
+    const struct weir_tenant *tenant = weir_tenants_find(&local->tenants, ref->serial, ref->slot);
     struct weir_attempt_view view;
     int r;
 
-    if (used != NULL && used->is_in_doubt) {
+    if (tenant != NULL && tenant->is_in_doubt) {
         r = settle(local, ref, ret_facts, err);
     } else {
         r = weir_slots_view(&local->slots, &id, &view, err);
@@ -379,12 +331,13 @@ static int local_notices(void *ctx, void (*each)(void *arg, uint64_t serial), vo
                          struct weir_err *err)
 {
     struct weir_local *local = ctx;
+    const struct weir_tenants *tenants = &local->tenants;
     struct weir_note notes[NOTES_MAX];
     size_t n;
 
-    for (size_t i = 0; local->n_in_doubt > 0 && i < local->used.n; i++)
-        if (local->used.items[i].is_in_doubt)
-            each(arg, local->used.items[i].serial); /* looking at it ends the doubt */
+    for (size_t i = 0; tenants->n_in_doubt > 0 && i < tenants->slots.n; i++)
+        if (tenants->slots.items[i].is_in_doubt)
+            each(arg, tenants->slots.items[i].serial); /* looking at it ends the doubt */
     do {
         int r = weir_notes_read(local->notes_fd, notes, NOTES_MAX, &n, err);
 
@@ -400,27 +353,23 @@ static void local_forget(void *ctx)
 {
     struct weir_local *local = ctx;
 
-    for (size_t i = 0; i < local->used.n; i++)
-        set_used(local, (uint32_t)i, 0);
+    for (size_t i = 0; i < local->tenants.slots.n; i++)
+        weir_tenants_set(&local->tenants, (uint32_t)i, 0);
 }
 
 static void local_release(void *ctx, const struct weir_cluster_ref *ref)
 {
     struct weir_local *local = ctx;
 
-    if (used_by(local, ref->serial, ref->slot) != NULL)
-        set_used(local, ref->slot, 0);
+    if (weir_tenants_find(&local->tenants, ref->serial, ref->slot) != NULL)
+        weir_tenants_set(&local->tenants, ref->slot, 0);
 }
 
 static int make_slots(struct weir_local *local, uint32_t n, struct weir_err *err)
 {
-    static const struct used_slot free_slot;
     int r = n > local->slots.n ? weir_slots_grow(&local->slots, n, err) : 0;
 
-    while (r == 0 && local->used.n < n)
-        if (weir_vec_push(&local->used, free_slot) < 0)
-            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for slots");
-    return r;
+    return r < 0 ? r : weir_tenants_grow(&local->tenants, n, err);
 }
 
 static int local_adopt(void *ctx, const struct weir_cluster_ref *ref, struct weir_err *err)
@@ -434,9 +383,7 @@ static int local_adopt(void *ctx, const struct weir_cluster_ref *ref, struct wei
     r = make_slots(local, ref->slot + 1, err);
     if (r < 0)
         return r;
-    set_used(local, ref->slot, ref->serial);
-    set_doubt(local, &local->used.items[ref->slot],
-              local->used.items[ref->slot].sent != ref->serial);
+    weir_tenants_adopt(&local->tenants, ref->slot, ref->serial);
     if (ref->serial > local->last_serial)
         local->last_serial = ref->serial;
     return 0;
@@ -446,11 +393,9 @@ static int local_new_ref(void *ctx, struct weir_cluster_ref *ret_ref, struct wei
 {
     struct weir_local *local = ctx;
     uint64_t nonce;
-    uint32_t slot = 0;
+    uint32_t slot = weir_tenants_free_slot(&local->tenants);
 
-    while (slot < local->used.n && local->used.items[slot].serial != 0)
-        slot++;
-    if (slot == local->used.n) {
+    if (slot == local->tenants.slots.n) {
         int r = make_slots(local, slot + SLOTS_MIN, err);
 
         if (r < 0)
@@ -459,7 +404,7 @@ static int local_new_ref(void *ctx, struct weir_cluster_ref *ret_ref, struct wei
     if (getrandom(&nonce, sizeof(nonce), 0) != (ssize_t)sizeof(nonce))
         return weir_error(err, WEIR_E_IO, "get random bytes for an attempt");
     *ret_ref = (struct weir_cluster_ref){++local->last_serial, nonce >> 1, slot};
-    set_used(local, slot, ret_ref->serial);
+    weir_tenants_set(&local->tenants, slot, ret_ref->serial);
     return 0;
 }
 
@@ -589,7 +534,8 @@ bool weir_local_limits_memory(const struct weir_local *local)
 static int end_stranger(const struct weir_local *local, uint32_t slot, struct weir_err *err)
 {
     static const struct weir_command kill = {.op = WEIR_COMMAND_KILL};
-    uint64_t own = slot < local->used.n ? local->used.items[slot].serial : 0;
+    const struct weir_tenants *tenants = &local->tenants;
+    uint64_t own = slot < tenants->slots.n ? tenants->slots.items[slot].serial : 0;
     struct weir_attempt_status status;
     uint64_t told = 0;
 
@@ -637,6 +583,6 @@ struct weir_local *weir_local_close(struct weir_local *local)
     if (local->notes_fd >= 0)
         close(local->notes_fd);
     weir_slots_close(&local->slots);
-    weir_vec_finish(&local->used);
+    weir_tenants_finish(&local->tenants);
     return weir_mem_free(local);
 }

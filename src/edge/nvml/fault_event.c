@@ -1,5 +1,6 @@
 #include "edge/nvml/fault_event.h"
 
+#include "base/count.h"
 #include "edge/nvml/nvml_abi.h"
 
 #include <stddef.h>
@@ -58,7 +59,7 @@ bool weir_fault_from_nvml(uint64_t type, uint64_t data, uint8_t recovery,
         ret_event->recovery = recovery;
         return true;
     }
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(types); i++) {
         if (types[i].type != type)
             continue;
         *ret_event = event_of((enum weir_fault_kind)types[i].kind, device, at_ms, types[i].text);
@@ -85,7 +86,7 @@ bool weir_fault_from_nvml_return(int code, const struct weir_fault_device *devic
         {WEIR_NVML_DRIVER_NOT_LOADED, WEIR_FAULT_NO_PROBE, {"NVML: driver not loaded", 23}},
     };
 
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(codes); i++)
         if (codes[i].code == code) {
             *ret_event =
                 event_of((enum weir_fault_kind)codes[i].kind, device, at_ms, codes[i].text);

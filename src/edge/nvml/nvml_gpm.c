@@ -1,6 +1,7 @@
 #include "edge/nvml/nvml_internal.h"
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/mem.h"
 
 #include <math.h>
@@ -51,7 +52,7 @@ static const struct wanted table[] = {
     {WEIR_NVML_GPM_NVLINK_RX, WEIR_GPU_NVLINK_RECEIVED_BYTES_S, MIB_S},
 };
 
-enum { N_WANTED = sizeof(table) / sizeof(table[0]) };
+enum { N_WANTED = WEIR_COUNT_OF(table) };
 
 struct weir_nvml_meter *weir_nvml_meter_create(const struct weir_nvml *nvml)
 {

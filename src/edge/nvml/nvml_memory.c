@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/vec.h"
 
@@ -134,7 +135,7 @@ static int add_all_lists(const struct weir_nvml_symbols *call, struct weir_nvml_
                  {&call->mps, WEIR_GPU_PROCESS_MPS}};
     int first = WEIR_NVML_SUCCESS;
 
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(lists); i++) {
         int result = add_list(lists[i].list, lists[i].kind, handle, out);
 
         if (i == 0)

@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 
 #include <math.h>
@@ -48,7 +49,7 @@ static const struct field fields[] = {
     {WEIR_NVML_FIELD_VIOLATION_RELIABILITY, 0, WEIR_GPU_VIOLATION_RELIABILITY_NS, 1},
 };
 
-enum { N_FIELDS = sizeof(fields) / sizeof(fields[0]) };
+enum { N_FIELDS = WEIR_COUNT_OF(fields) };
 
 /* False for a type that is not known, or a value that is none. */
 static bool field_number(const struct weir_nvml_field_value *from, int64_t *ret)

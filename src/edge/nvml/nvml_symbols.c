@@ -1,5 +1,7 @@
 #include "edge/nvml/nvml_symbols.h"
 
+#include "base/count.h"
+
 #include <dlfcn.h>
 #include <string.h>
 
@@ -147,7 +149,7 @@ const char *weir_nvml_symbols_load(void *library, struct weir_nvml_symbols *ret_
 {
     struct weir_nvml_symbols symbols = {0};
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++) {
         void *symbol = find(library, table[i].names);
 
         if (symbol == NULL && table[i].is_required)

@@ -1,5 +1,6 @@
 #include "edge/nvml/sim_facts.h"
 
+#include "base/count.h"
 #include "base/hash.h"
 #include "base/units.h"
 #include "edge/nvml/nvml_abi_mig.h"
@@ -35,7 +36,7 @@ static const struct generation *generation_of(const struct weir_gpu_model *model
         {8, 6, 7, 1740, 7251},   {8, 9, 8, 2520, 9001},   {9, 0, 9, 1980, 2619},
         {10, 0, 10, 1965, 3996}, {10, 3, 10, 1965, 3996}, {12, 0, 10, 2430, 14001},
     };
-    size_t n = sizeof(generations) / sizeof(generations[0]);
+    size_t n = WEIR_COUNT_OF(generations);
 
     for (size_t i = 0; i < n; i++)
         if (generations[i].cc_major == model->cc_major &&
@@ -87,7 +88,7 @@ static uint8_t enumeration_of(const struct weir_mig_profile *profile,
     if (*suffix == '\0' && profile->compute_slices == 1 &&
         profile->memory_slices > smallest->memory_slices)
         return WEIR_NVML_GI_PROFILE_1_SLICE_REV2;
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(kinds); i++)
         if (profile->compute_slices == kinds[i].slices && strcmp(suffix, kinds[i].suffix) == 0)
             return kinds[i].enumeration;
     return WEIR_NVML_GI_PROFILE_COUNT;

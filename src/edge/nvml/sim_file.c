@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/char.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "base/tree.h"
@@ -227,7 +228,7 @@ static int read_node(struct reader *in, const struct weir_tree *at)
     const struct weir_tree *count_at;
     struct weir_fleet_node node = {.n_gpus = 0};
     int64_t count = 0;
-    int rc = check_keys(at, keys, sizeof(keys) / sizeof(keys[0]), in->err);
+    int rc = check_keys(at, keys, WEIR_COUNT_OF(keys), in->err);
 
     if (rc == 0)
         rc = read_label(at, "name", sizeof(node.name), node.name, in->err);

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/fd.h"
 #include "edge/nvml/nvml_abi_values.h"
@@ -60,7 +61,7 @@ const struct weir_sim_xid *weir_sim_xid_find(uint32_t code)
 {
     static const struct weir_sim_xid unknown = {0, 0, "Unknown Error", 0};
 
-    for (size_t i = 0; i < sizeof(xids) / sizeof(xids[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(xids); i++)
         if (xids[i].code == code)
             return &xids[i];
     return &unknown;
@@ -154,7 +155,7 @@ static const char *action_name(uint32_t action)
     static const char *const names[] = {"None",      "GPU Reset Required", "Node Reboot Required",
                                         "Drain P2P", "Drain and Reset",    "Recover IMEX Domain"};
 
-    return action < sizeof(names) / sizeof(names[0]) ? names[action] : "Unknown";
+    return action < WEIR_COUNT_OF(names) ? names[action] : "Unknown";
 }
 
 int weir_sim_kmsg_action(struct weir_sim_fleet *fleet, const struct weir_sim_facts *facts,

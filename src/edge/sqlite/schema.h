@@ -4,6 +4,8 @@
 #ifndef WEIR_EDGE_SQLITE_SCHEMA_H
 #define WEIR_EDGE_SQLITE_SCHEMA_H
 
+#include "base/count.h"
+
 static const char *const weir_sqlite_steps[] = {
     /* 0 → 1 */
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;"
@@ -48,7 +50,7 @@ static const char *const weir_sqlite_steps[] = {
     "  before TEXT NOT NULL, after TEXT NOT NULL) STRICT;",
 };
 
-enum { WEIR_SQLITE_VERSION = sizeof(weir_sqlite_steps) / sizeof(weir_sqlite_steps[0]) };
+enum { WEIR_SQLITE_VERSION = WEIR_COUNT_OF(weir_sqlite_steps) };
 /* "weir" as SQLite's application_id: a file without it is not ours. */
 enum { WEIR_SQLITE_APPLICATION_ID = 0x77656972 };
 

@@ -14,6 +14,11 @@
     "n_failures = ?17, gpus = ?18, node = ?19, started_ms = ?21, not_before_ms = ?23, "            \
     "detail = ?24"
 
+/* '0' is what follows '/'. */
+#define EVENT_MATCHES                                                                              \
+    "seq > ?1 AND seq <= ?2 AND (?3 = '' OR subject = ?3 OR "                                      \
+    "(subject >= ?3 || '/' AND subject < ?3 || '0'))"
+
 static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_BEGIN] = "BEGIN IMMEDIATE",
     [WEIR_SQLITE_COMMIT] = "COMMIT",
@@ -54,7 +59,12 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_FIND_CORDON] =
         "SELECT kind, name, phase, cause FROM cordons WHERE kind = ?1 AND name = ?2",
     [WEIR_SQLITE_EACH_EVENT] = "SELECT seq, " WEIR_SQLITE_EVENT_COLUMNS
-                               " FROM events WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+                               " FROM events WHERE " EVENT_MATCHES " ORDER BY seq LIMIT ?4",
+    [WEIR_SQLITE_LAST_EVENTS] =
+        "SELECT min(seq), max(seq), count(*) FROM (SELECT seq FROM events WHERE " EVENT_MATCHES
+        " ORDER BY seq DESC LIMIT ?4)",
+    [WEIR_SQLITE_EVENT_FROM] =
+        "SELECT seq, wall_ms FROM events WHERE seq >= ?1 ORDER BY seq LIMIT 1",
     [WEIR_SQLITE_LAST_EVENT] = "SELECT coalesce(max(seq), 0) FROM events",
     [WEIR_SQLITE_OLD_WORKLOADS] =
         "SELECT number FROM workloads WHERE ended_ms > 0 AND ended_ms < ?1 ORDER BY "
@@ -395,6 +405,8 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .each_task = weir_sqlite_each_task,
         .find_cordon = weir_sqlite_find_cordon,
         .each_event = weir_sqlite_each_event,
+        .last_events = weir_sqlite_last_events,
+        .events_since = weir_sqlite_events_since,
         .get_workload = weir_sqlite_get_workload,
         .get_request = weir_sqlite_get_request,
         .last_event = weir_sqlite_last_event,

@@ -32,6 +32,8 @@ enum weir_sqlite_statement_id {
     WEIR_SQLITE_EACH_TASK,
     WEIR_SQLITE_FIND_CORDON,
     WEIR_SQLITE_EACH_EVENT,
+    WEIR_SQLITE_LAST_EVENTS,
+    WEIR_SQLITE_EVENT_FROM,
     WEIR_SQLITE_LAST_EVENT,
     WEIR_SQLITE_OLD_WORKLOADS,
     WEIR_SQLITE_KEEP_NUMBER,
@@ -103,9 +105,12 @@ int weir_sqlite_each_task(void *ctx, uint64_t number,
 int weir_sqlite_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str name,
                             int (*each)(void *arg, const struct weir_cordon_record *cordon),
                             void *arg, struct weir_err *err);
-int weir_sqlite_each_event(void *ctx, int64_t after, uint32_t limit,
+int weir_sqlite_each_event(void *ctx, const struct weir_event_filter *filter,
                            int (*each)(void *arg, const struct weir_event_record *event), void *arg,
                            struct weir_err *err);
+int weir_sqlite_last_events(void *ctx, const struct weir_event_filter *filter,
+                            struct weir_event_run *ret_run, struct weir_err *err);
+int weir_sqlite_events_since(void *ctx, int64_t wall_ms, int64_t *ret_after, struct weir_err *err);
 int weir_sqlite_get_request(void *ctx, struct weir_str owner, struct weir_str key,
                             uint8_t ret_digest[16], uint64_t *ret_number, struct weir_err *err);
 int weir_sqlite_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err);

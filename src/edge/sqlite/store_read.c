@@ -201,7 +201,15 @@ int weir_sqlite_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str na
     return end_walk(ctx, s, step, verdict, err);
 }
 
-int weir_sqlite_each_event(void *ctx, int64_t after, uint32_t limit,
+static void bind_filter(sqlite3_stmt *s, const struct weir_event_filter *filter)
+{
+    sqlite3_bind_int64(s, 1, filter->after);
+    sqlite3_bind_int64(s, 2, filter->until);
+    weir_sqlite_bind_str(s, 3, filter->subject);
+    sqlite3_bind_int64(s, 4, filter->limit);
+}
+
+int weir_sqlite_each_event(void *ctx, const struct weir_event_filter *filter,
                            int (*each)(void *arg, const struct weir_event_record *event), void *arg,
                            struct weir_err *err)
 {
@@ -211,8 +219,7 @@ int weir_sqlite_each_event(void *ctx, int64_t after, uint32_t limit,
 
     if (s == NULL)
         return weir_error_code(err);
-    sqlite3_bind_int64(s, 1, after);
-    sqlite3_bind_int64(s, 2, limit);
+    bind_filter(s, filter);
     while ((step = sqlite3_step(s)) == SQLITE_ROW && verdict == 0) {
         static const uint8_t unknown_boot[16];
         const void *boot = sqlite3_column_blob(s, 3);
@@ -232,6 +239,80 @@ int weir_sqlite_each_event(void *ctx, int64_t after, uint32_t limit,
         verdict = each(arg, &event);
     }
     return end_walk(ctx, s, step, verdict, err);
+}
+
+int weir_sqlite_last_events(void *ctx, const struct weir_event_filter *filter,
+                            struct weir_event_run *ret_run, struct weir_err *err)
+{
+    sqlite3_stmt *s = weir_sqlite_statement(ctx, WEIR_SQLITE_LAST_EVENTS, err);
+    int r = 0;
+
+    if (s == NULL)
+        return weir_error_code(err);
+    bind_filter(s, filter);
+    if (sqlite3_step(s) == SQLITE_ROW)
+        *ret_run = (struct weir_event_run){sqlite3_column_int64(s, 0), sqlite3_column_int64(s, 1),
+                                           weir_sqlite_column_u32(s, 2)};
+    else
+        r = weir_sqlite_fail(ctx, err, "read the last events");
+    sqlite3_reset(s);
+    sqlite3_clear_bindings(s);
+    return r;
+}
+
+/* The first event from `seq` on; 0: there is none. */
+static int event_from(struct weir_sqlite *store, int64_t seq, int64_t *ret_seq,
+                      int64_t *ret_wall_ms, struct weir_err *err)
+{
+    sqlite3_stmt *s = weir_sqlite_statement(store, WEIR_SQLITE_EVENT_FROM, err);
+    int r;
+
+    if (s == NULL)
+        return weir_error_code(err);
+    sqlite3_bind_int64(s, 1, seq);
+    r = sqlite3_step(s);
+    if (r == SQLITE_ROW) {
+        *ret_seq = sqlite3_column_int64(s, 0);
+        *ret_wall_ms = sqlite3_column_int64(s, 1);
+        r = 1;
+    } else {
+        r = r == SQLITE_DONE ? 0 : weir_sqlite_fail(store, err, "look for an event");
+    }
+    sqlite3_reset(s);
+    return r;
+}
+
+/* The event at `older` is older than that; the one at `newer` is not, or is not there. */
+int weir_sqlite_events_since(void *ctx, int64_t wall_ms, int64_t *ret_after, struct weir_err *err)
+{
+    int64_t older = 0;
+    int64_t newer = 0;
+    int64_t at_ms = 0;
+    int r = weir_sqlite_last_event(ctx, &newer, err);
+
+    if (r == 0)
+        r = event_from(ctx, 0, &older, &at_ms, err);
+    if (r < 0)
+        return r;
+    if (r == 0 || at_ms >= wall_ms) {
+        *ret_after = r == 0 ? newer : older - 1;
+        return 0;
+    }
+    newer++;
+    while (newer - older > 1) {
+        int64_t middle = older + (newer - older) / 2;
+        int64_t seq = 0;
+
+        r = event_from(ctx, middle, &seq, &at_ms, err);
+        if (r < 0)
+            return r;
+        if (r > 0 && seq < newer && at_ms < wall_ms)
+            older = seq;
+        else
+            newer = middle;
+    }
+    *ret_after = older;
+    return 0;
 }
 
 int weir_sqlite_get_request(void *ctx, struct weir_str owner, struct weir_str key,

@@ -1,6 +1,7 @@
 /* Any bytes: what the splitter says does not depend on where the stream is cut. And when it finds
  * no fault and neither does the reader in the items, then the whole is one JSON text. */
 #include "../../unit/fmt/json_split_log.h"
+#include "base/count.h"
 
 static void check(const struct weir_json_split_options *options, struct weir_str stream)
 {
@@ -8,7 +9,7 @@ static void check(const struct weir_json_split_options *options, struct weir_str
     struct weir_buf whole = WEIR_BUF_INIT(256 * 1024 * 1024);
 
     log_split(options, stream, stream.len + 1, 0, &whole);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(sizes); i++) {
         struct weir_buf log = WEIR_BUF_INIT(256 * 1024 * 1024);
 
         log_split(options, stream, sizes[i], i, &log);
@@ -54,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_tree *tree;
 
-    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(options); i++)
         check(&options[i], stream);
     if (all_good(stream, &arena))
         WEIR_ASSERT(weir_json_read(stream, &deeper, &arena, &tree, NULL) == 0);

@@ -1,5 +1,6 @@
 /* Writes the seeds of the fuzz target: make-world-seeds FOLDER. Run it again when a row changes. */
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "model/world_codec.h"
 #include "world_history.h"
@@ -52,7 +53,7 @@ int main(int argc, char **argv)
 
     if (argc != 2)
         return 2;
-    for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
+    for (unsigned i = 0; i < WEIR_COUNT_OF(steps); i++)
         write_seed(argv[1], i, steps[i][0], steps[i][1]);
     return 0;
 }

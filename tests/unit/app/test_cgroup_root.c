@@ -1,6 +1,7 @@
 /* The groups that weir makes for itself and its jobs, on a tree of plain files in place of the
  * kernel's. */
 #include "app/cgroup_root.c"
+#include "base/count.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -130,7 +131,7 @@ static void leaves_alone_what_was_not_handed_over(void **state)
 
     (void)state;
     assert_int_equal(rmdir(temp_path("fs/app.slice/weir.service/jobs")), 0);
-    for (size_t i = 0; i < sizeof(selves) / sizeof(selves[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(selves); i++) {
         put("self", selves[i]);
         assert_string_equal(own_groups(), "");
     }

@@ -338,7 +338,7 @@ static void a_record_must_make_sense(void **state)
 
     (void)state;
     two_segments(&rig, path, sizeof(path), &bytes, &n);
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_decision_record record = {.length = cases[i].length, .type = cases[i].type};
         struct read_back back;
         char *at = bytes + sizeof(struct weir_decision_head);

@@ -8,7 +8,7 @@ static void fails_what_can_never_be_launched(void **state)
     const struct weir_world *world;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(for_good) / sizeof(for_good[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(for_good); i++) {
         plane->launch_result = for_good[i];
         assert_int_equal(submit(""), 0);
         for (int n = 0; n < 3; n++) {
@@ -48,7 +48,7 @@ static void gives_the_grace_that_was_asked_for(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         const struct weir_world *world;
 
         assert_int_equal(submit(weir_arena_printf(&plane->arena, ",\"gpus\":0%s", cases[i].spec)),
@@ -89,7 +89,7 @@ static void leaves_out_what_another_job_was_told(void **state)
 
     (void)state;
     weir_buf_puts(&spec, ",\"env\":{\"WEIR_DATA\":\"/d\",\"CUDA_CACHE_PATH\":\"/c\"");
-    for (size_t i = 0; i < sizeof(stale) / sizeof(stale[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(stale); i++)
         weir_buf_printf(&spec, ",\"%s\":\"stale\"", stale[i]);
     weir_buf_puts(&spec, "}");
     assert_int_equal(submit(weir_buf_cstr(&spec)), 0);
@@ -99,7 +99,7 @@ static void leaves_out_what_another_job_was_told(void **state)
     assert_int_equal(n_env("CUDA_CACHE_PATH=/c"), 1);
     assert_int_equal(n_env("CUDA_VISIBLE_DEVICES=GPU-"), 1);
     assert_int_equal(n_env("WEIR_JOB_ID=1"), 1);
-    for (size_t i = 0; i < sizeof(unset) / sizeof(unset[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(unset); i++)
         assert_int_equal(n_env(unset[i]), 0);
     for (size_t i = 0; i < plane->n_env; i++)
         assert_null(strstr(plane->env[i], "=stale"));

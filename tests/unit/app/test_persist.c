@@ -1,5 +1,6 @@
 /* What the store is told of a workload's devices. */
 #include "app/persist.c"
+#include "base/count.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +22,7 @@ static void keys_are_told_apart_whole(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_buf gpus = WEIR_BUF_INIT(1000);
 
         for (size_t k = 0; k < 3; k++)

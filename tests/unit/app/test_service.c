@@ -19,7 +19,7 @@ static void signals_every_member_there_is(void **state)
     weir_server_look(&plane->server, true);
     assert_int_equal(submit(",\"gpus\":1,\"members\":3"), 0);
     tick();
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(rows); i++) {
         struct weir_err err = WEIR_ERR_INIT;
 
         for (int m = 0; m < 3; m++) {
@@ -151,7 +151,7 @@ static void refuses_what_can_never_start(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(rows); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         int r = submit_as(&admin, rows[i].spec, &err);
 
@@ -227,6 +227,7 @@ static int take_actor(void *arg, const struct weir_event_record *event)
 
 static void names_of_actors_stay_text(void **state)
 {
+    static const struct weir_event_filter all = {.until = INT64_MAX, .limit = UINT32_MAX};
     char name[241];
     char actor[256] = "";
 
@@ -243,8 +244,8 @@ static void names_of_actors_stay_text(void **state)
                                                   (struct weir_done){on_done, NULL}, NULL),
                          0);
         tick();
-        assert_int_equal(plane->server.store.each_event(plane->server.store.ctx, 0, 1000,
-                                                        take_actor, actor, NULL),
+        assert_int_equal(plane->server.store.each_event(plane->server.store.ctx, &all, take_actor,
+                                                        actor, NULL),
                          0);
         assert_true(weir_str_starts_with(weir_str(actor), WEIR_STR("user:x")));
         assert_true(strlen(actor) > 100);

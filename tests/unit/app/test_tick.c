@@ -429,7 +429,7 @@ static void what_is_taken_back_decides_nothing(void **state)
     submit("{\"command\":[\"x\"],\"gpus\":1,\"queue\":\"b\"}");
     submit("{\"command\":[\"x\"],\"gpus\":2,\"queue\":\"c\"}");
     submit("{\"command\":[\"x\"],\"gpus\":2}");
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(texts); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         char failing[2048];
         uint32_t n = rig.n_launches;

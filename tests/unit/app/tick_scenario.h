@@ -4,6 +4,7 @@
 #define WEIR_TEST_TICK_SCENARIO_H
 
 #include "app_rig.h"
+#include "base/count.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -167,7 +168,7 @@ static inline void scenario_check_ends(struct scenario *s)
     } tasks[] = {{"workload/1", 1},   {"workload/2/0", 1}, {"workload/2/1", 1}, {"workload/3/0", 1},
                  {"workload/3/1", 1}, {"workload/3/2", 1}, {"workload/4", 1}};
 
-    for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(tasks); i++)
         app_must(scenario_count(app_rig_events(s->rig, tasks[i].subject), "workload.ended:") ==
                      tasks[i].n,
                  tasks[i].subject);

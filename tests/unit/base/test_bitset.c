@@ -10,7 +10,7 @@ static const size_t sizes[] = {0, 1, 2, 63, 64, 65, 127, 128, 129, 1000};
 static void starts_empty(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(sizes); i++) {
         struct weir_arena arena = WEIR_ARENA_INIT;
         struct weir_bitset set;
 
@@ -26,7 +26,7 @@ static void starts_empty(void **state)
 static void every_bit_stands_alone(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(sizes); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(sizes); i++)
         for (size_t bit = 0; bit < sizes[i]; bit++) {
             struct weir_arena arena = WEIR_ARENA_INIT;
             struct weir_bitset set;

@@ -113,7 +113,7 @@ static void maps_errno(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         char wanted[100];
 

@@ -27,10 +27,10 @@ static const uint64_t sip13[] = {
 
 static void sip_gives_the_reference_values(void **state)
 {
-    unsigned char bytes[COUNT_OF(sip13)];
+    unsigned char bytes[WEIR_COUNT_OF(sip13)];
 
     (void)state;
-    for (size_t len = 0; len < COUNT_OF(sip13); len++) {
+    for (size_t len = 0; len < WEIR_COUNT_OF(sip13); len++) {
         bytes[len] = (unsigned char)len;
         assert_true(weir_hash_sip13(0x0706050403020100u, 0x0f0e0d0c0b0a0908u, bytes, len) ==
                     sip13[len]);
@@ -40,14 +40,14 @@ static void sip_gives_the_reference_values(void **state)
 
 static void sip_does_not_care_for_alignment(void **state)
 {
-    unsigned char room[COUNT_OF(sip13) + 8];
+    unsigned char room[WEIR_COUNT_OF(sip13) + 8];
 
     (void)state;
     for (size_t shift = 0; shift < 8; shift++) {
-        for (size_t i = 0; i < COUNT_OF(sip13); i++)
+        for (size_t i = 0; i < WEIR_COUNT_OF(sip13); i++)
             room[shift + i] = (unsigned char)i;
         assert_true(weir_hash_sip13(0x0706050403020100u, 0x0f0e0d0c0b0a0908u, room + shift,
-                                    COUNT_OF(sip13) - 1) == sip13[COUNT_OF(sip13) - 1]);
+                                    WEIR_COUNT_OF(sip13) - 1) == sip13[WEIR_COUNT_OF(sip13) - 1]);
     }
 }
 
@@ -118,7 +118,7 @@ static void keys_depend_on_domain_and_name(void **state)
     weir_hash_key128(WEIR_STR("gpu"), WEIR_STR("a"), keys[2]);
     weir_hash_key128(WEIR_STR("nodea"), WEIR_STR(""), keys[3]);
     weir_hash_key128(WEIR_STR(""), WEIR_STR("nodea"), keys[4]);
-    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++) {
         assert_true(memcmp(keys[i], keys[i] + 8, 8) != 0); /* the halves are not the same hash */
         for (size_t j = 0; j < i; j++)
             assert_memory_not_equal(keys[i], keys[j], 16);

@@ -105,7 +105,7 @@ static void escapes_what_would_break_the_line(void **state)
     char wanted[200];
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         fixed_mono_ms += SITE_WINDOW_MS;
         weir_log_info("x", "%s", cases[i].text);
         snprintf(wanted, sizeof(wanted), "level=info event=x msg=%s\n", cases[i].shown);
@@ -203,12 +203,12 @@ static void the_longest_line_is_still_one_line(void **state)
     logged();
     assert_in_range(strlen(line), 4 * TEXT_BYTES_MAX, 4 * TEXT_BYTES_MAX + 100);
     assert_string_equal(line + strlen(line) - 6, "\\x01\"\n");
-    for (size_t i = 0; i < COUNT_OF(scopes); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(scopes); i++) {
         scopes[i] = (struct weir_log_scope){"k", weir_str(text), NULL};
         weir_log_push(&scopes[i]);
     }
     weir_log_info("x", "%s", text);
-    for (size_t i = COUNT_OF(scopes); i > 0; i--) {
+    for (size_t i = WEIR_COUNT_OF(scopes); i > 0; i--) {
         last = &scopes[i - 1];
         weir_log_pop(&last);
     }

@@ -74,9 +74,9 @@ static void keys_are_bytes(void **state)
     uint64_t value;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++)
         assert_int_equal(weir_map_set(&map, keys[i], i), 0);
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++)
         assert_true(weir_map_get(&map, keys[i], &value) && value == i);
     assert_true(weir_map_get(&map, weir_str(NULL), &value) && value == 0);
     assert_true(weir_map_remove(&map, weir_str(NULL)));
@@ -231,7 +231,7 @@ static void removal_keeps_colliding_keys_reachable(void **state)
         size_t n = 0;
 
         /* Three keys of this home and three of the next, in any order. */
-        for (uint64_t k = 0; n < COUNT_OF(chosen); k++) {
+        for (uint64_t k = 0; n < WEIR_COUNT_OF(chosen); k++) {
             uint32_t at = hash_of(numbered(text, sizeof(text), k)) % SLOTS_MIN;
 
             if (at == (home + n % 2) % SLOTS_MIN)

@@ -30,7 +30,8 @@ static void every_way_to_the_heap_can_fail(void **state)
     assert_null(weir_mem_alloc_array(1, 1));
     assert_null(weir_mem_realloc_array(old, 2, 1));
     assert_null(weir_mem_strdup("x"));
-    assert_true(weir_mem_count() == 4);
+    assert_null(weir_mem_strndup("xy", 1));
+    assert_true(weir_mem_count() == 5);
     weir_mem_fail(0, 0);
     memset(old, 1, 10); /* still ours */
     assert_null(weir_mem_free(old));
@@ -46,6 +47,7 @@ static void sizes_that_overflow_are_refused(void **state)
     assert_null(weir_mem_alloc_array(SIZE_MAX / 2, 3));
     assert_null(weir_mem_alloc_array(SIZE_MAX, SIZE_MAX));
     assert_null(weir_mem_realloc_array(old, SIZE_MAX / 2, 3));
+    assert_null(weir_mem_strndup("x", SIZE_MAX));
     old[0] = 1;
     weir_mem_free(old);
 }
@@ -56,7 +58,7 @@ static void nothing_is_something(void **state)
                       weir_mem_realloc_array(NULL, 0, 8)};
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(pieces); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(pieces); i++) {
         assert_non_null(pieces[i]);
         weir_mem_free(pieces[i]);
     }
@@ -67,12 +69,19 @@ static void arrays_are_zeroed_and_text_is_copied(void **state)
     unsigned char *array = weir_mem_alloc_array(100, 10);
     char text[] = "text";
     char *copy = weir_mem_strdup(text);
+    char *part = weir_mem_strndup(text + 1, 2);
+    char *none = weir_mem_strndup(NULL, 0);
 
     (void)state;
     for (size_t i = 0; i < 1000; i++)
         assert_int_equal(array[i], 0);
     text[0] = 'n';
     assert_string_equal(copy, "text");
+    text[1] = 'o';
+    assert_string_equal(part, "ex");
+    assert_string_equal(none, "");
+    weir_mem_free(part);
+    weir_mem_free(none);
     weir_mem_free(array);
     weir_mem_free(copy);
 }

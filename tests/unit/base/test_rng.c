@@ -20,7 +20,7 @@ static void gives_the_reference_values(void **state)
     struct weir_rng rng = {{1, 2, 3, 4}};
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(wanted); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(wanted); i++)
         assert_true(weir_rng_next(&rng) == wanted[i]);
 }
 
@@ -68,7 +68,7 @@ static void stays_below_its_bound(void **state)
     struct weir_rng rng = random_numbers();
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(bounds); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(bounds); i++)
         for (int n = 0; n < 10000; n++)
             assert_true(weir_rng_below(&rng, bounds[i]) < bounds[i]);
 }

@@ -105,7 +105,7 @@ static void reads_whole_numbers_strictly(void **state)
     int64_t i = 7;
 
     (void)state;
-    for (size_t n = 0; n < COUNT_OF(bad); n++) {
+    for (size_t n = 0; n < WEIR_COUNT_OF(bad); n++) {
         assert_false(weir_str_to_u64(weir_str(bad[n]), &u));
         assert_false(weir_str_to_i64(weir_str(bad[n]), &i));
     }
@@ -190,18 +190,19 @@ static void knows_utf8(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(good); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(good); i++)
         assert_true(weir_str_is_utf8(weir_str(good[i])));
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++)
         assert_false(weir_str_is_utf8(weir_str(bad[i])));
     assert_true(weir_str_is_utf8(WEIR_STR("a\0b")));
     /* Cut one byte short, exactly sized, so that reading on is seen. */
-    for (size_t i = 2; i < COUNT_OF(good); i++) {
+    for (size_t i = 2; i < WEIR_COUNT_OF(good); i++) {
         size_t len = strlen(good[i]);
         char *exact = malloc(len - 1);
 
         memcpy(exact, good[i], len - 1);
-        assert_int_equal(weir_str_is_utf8(weir_str_n(exact, len - 1)), i == COUNT_OF(good) - 1);
+        assert_int_equal(weir_str_is_utf8(weir_str_n(exact, len - 1)),
+                         i == WEIR_COUNT_OF(good) - 1);
         free(exact);
     }
 }
@@ -229,7 +230,7 @@ static void cuts_between_characters(void **state)
     static const size_t kept[] = {0, 1, 1, 3, 3, 3, 6, 6, 6, 6, 10, 11, 11};
 
     (void)state;
-    for (size_t n = 0; n < COUNT_OF(kept); n++)
+    for (size_t n = 0; n < WEIR_COUNT_OF(kept); n++)
         assert_int_equal(weir_str_cut(weir_str(text), n).len, kept[n]);
     assert_int_equal(weir_str_cut(weir_str(NULL), 0).len, 0);
     /* Not UTF-8: cut anywhere, but never beyond. */
@@ -249,7 +250,7 @@ static void cutting_random_text_keeps_it_utf8(void **state)
         size_t n = weir_rng_below(&rng, 64);
 
         while (strlen(text) < 100)
-            strcat(text, pieces[weir_rng_below(&rng, COUNT_OF(pieces))]);
+            strcat(text, pieces[weir_rng_below(&rng, WEIR_COUNT_OF(pieces))]);
         cut = weir_str_cut(weir_str(text), n);
         assert_true(weir_str_is_utf8(cut));
         assert_true(cut.len <= n && n - cut.len < 4);
@@ -336,7 +337,7 @@ static void finds_the_nearest_name(void **state)
 {
     struct weir_str names[] = {WEIR_STR("queue"),     WEIR_STR("priority"), WEIR_STR("gpus"),
                                WEIR_STR("gpu-model"), WEIR_STR("name"),     WEIR_STR("x")};
-    size_t n = COUNT_OF(names);
+    size_t n = WEIR_COUNT_OF(names);
 
     (void)state;
     assert_int_equal(weir_str_nearest(WEIR_STR("queu"), names, n), 0);

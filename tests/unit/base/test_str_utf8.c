@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "base/str.h"
 
 #include <setjmp.h>
@@ -39,7 +40,7 @@ static void measures_one_sequence(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++)
         assert_int_equal(weir_str_utf8_length(cases[i].text), cases[i].length);
 }
 

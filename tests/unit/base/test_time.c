@@ -135,7 +135,7 @@ static void reads_rfc_3339(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         int64_t wall_ms = 0;
 
         assert_int_equal(weir_time_parse(weir_str(cases[i].text), &wall_ms, NULL), 0);
@@ -179,7 +179,7 @@ static void refuses_what_is_no_time(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         char wanted[100];
         int64_t wall_ms = 7;
@@ -221,7 +221,7 @@ static void formats_durations(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_buf buf = WEIR_BUF_INIT(100);
 
         assert_int_equal(weir_duration_format(cases[i].ms, &buf), 0);
@@ -258,7 +258,7 @@ static void reads_durations(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         int64_t ms = -1;
 
         assert_int_equal(weir_duration_parse(weir_str(cases[i].text), &ms, NULL), 0);
@@ -311,7 +311,7 @@ static void refuses_what_is_no_duration(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         char wanted[100];
         int64_t ms = 7;
@@ -331,7 +331,7 @@ static void offers_the_unit_that_is_missing(void **state)
                                            {"5m7", "did you mean 5m7s?"}};
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         int64_t ms = 0;
 

@@ -103,7 +103,7 @@ static void paths_that_lead_nowhere(void **state)
     struct weir_tree *root = sample();
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(paths); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(paths); i++)
         if (weir_tree_path(root, paths[i]) != NULL)
             fail_msg("'%s' leads somewhere", paths[i]);
     assert_null(weir_tree_path(NULL, "spec"));
@@ -117,7 +117,7 @@ static void paths_lead_back(void **state)
     struct weir_tree *root = sample();
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(paths); i++) {
         struct weir_buf buf = WEIR_BUF_INIT(100);
 
         assert_int_equal(weir_tree_path_of(weir_tree_path(root, paths[i]), &buf), 0);
@@ -161,7 +161,7 @@ static void whole_numbers_keep_their_digits(void **state)
                                    INT64_MIN, 0, &value, NULL),
                      0);
     assert_true(value == INT64_MIN);
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         value = 7;
         assert_int_equal(weir_tree_i64(add(NULL, WEIR_TREE_NUMBER, NULL, bad[i]), INT64_MIN,
                                        INT64_MAX, &value, NULL),
@@ -182,7 +182,7 @@ static void reads_real_numbers(void **state)
     assert_int_equal(weir_tree_f64(add(NULL, WEIR_TREE_NUMBER, NULL, "0.1"), &value, NULL), 0);
     assert_true(value == 0.1);
     value = 7;
-    for (size_t i = 0; i < COUNT_OF(bad); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++)
         assert_int_equal(weir_tree_f64(add(NULL, WEIR_TREE_NUMBER, NULL, bad[i]), &value, NULL),
                          WEIR_E_INVALID);
     memset(long_text, '1', sizeof(long_text) - 1);
@@ -291,6 +291,62 @@ static void no_memory_leaves_the_parent_alone(void **state)
     weir_arena_finish(&small);
 }
 
+/* "a b c", and that first, last, the count and the parents agree with it. */
+static void assert_children(const struct weir_tree *root, const char *expected)
+{
+    struct weir_buf text = WEIR_BUF_INIT(100);
+    const struct weir_tree *last = NULL;
+    uint32_t n = 0;
+
+    weir_tree_foreach (child, root) {
+        weir_buf_printf(&text, "%s%.*s", n > 0 ? " " : "", WEIR_STR_ARG(child->key));
+        assert_ptr_equal(child->parent, root);
+        last = child;
+        n++;
+    }
+    assert_string_equal(weir_buf_cstr(&text), expected);
+    assert_ptr_equal(root->last, last);
+    assert_int_equal(root->n_children, n);
+    weir_buf_finish(&text);
+}
+
+static struct weir_tree *add_before(struct weir_tree *sibling, const char *key)
+{
+    struct weir_tree *node = weir_tree_add_before(sibling, WEIR_TREE_NULL, weir_str(key), &arena);
+
+    assert_non_null(node);
+    return node;
+}
+
+static void nodes_come_before_others_and_go(void **state)
+{
+    struct weir_tree *root = add(NULL, WEIR_TREE_OBJECT, NULL, NULL);
+    struct weir_tree *c = add(root, WEIR_TREE_NULL, "c", NULL);
+    struct weir_tree *a = add_before(c, "a");
+    struct weir_tree *b = add_before(c, "b");
+    struct weir_tree *d;
+
+    (void)state;
+    assert_children(root, "a b c");
+    d = add(root, WEIR_TREE_NULL, "d", NULL);
+    assert_children(root, "a b c d");
+    weir_tree_remove(b);
+    assert_children(root, "a c d");
+    assert_null(b->parent);
+    assert_null(b->next);
+    weir_tree_remove(d);
+    assert_children(root, "a c");
+    weir_tree_remove(a);
+    assert_children(root, "c");
+    add_before(c, "e");
+    assert_children(root, "e c");
+    weir_tree_remove(root->first);
+    weir_tree_remove(c);
+    assert_children(root, "");
+    add(root, WEIR_TREE_NULL, "f", NULL);
+    assert_children(root, "f");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +361,7 @@ int main(void)
         cmocka_unit_test_teardown(a_deep_path_is_cut, free_arena),
         cmocka_unit_test_teardown(compares_content_and_not_layout, free_arena),
         cmocka_unit_test_teardown(arrays_compare_in_order, free_arena),
+        cmocka_unit_test_teardown(nodes_come_before_others_and_go, free_arena),
         cmocka_unit_test(kinds_have_names),
         cmocka_unit_test(no_memory_leaves_the_parent_alone),
     };

@@ -17,8 +17,8 @@ static const int64_t edges[] = {
 static void arithmetic_saturates(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(edges); i++)
-        for (size_t j = 0; j < COUNT_OF(edges); j++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(edges); i++)
+        for (size_t j = 0; j < WEIR_COUNT_OF(edges); j++) {
             int64_t a = edges[i];
             int64_t b = edges[j];
             bool unbounded = a == INT64_MAX || b == INT64_MAX;
@@ -75,7 +75,7 @@ static void formats_bytes(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_buf buf = WEIR_BUF_INIT(100);
 
         assert_int_equal(weir_units_format_bytes(cases[i].bytes, &buf), 0);
@@ -109,7 +109,7 @@ static void formats_gpus(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_buf buf = WEIR_BUF_INIT(100);
 
         weir_buf_puts(&buf, "100 ");

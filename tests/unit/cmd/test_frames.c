@@ -91,7 +91,7 @@ static void nonsense_is_refused(void **state)
     };
     (void)state;
 
-    for (size_t i = 0; i < COUNT_OF(streams); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(streams); i++) {
         struct weir_str input = streams[i];
         struct weir_err err = WEIR_ERR_INIT;
         struct weir_frames frames;

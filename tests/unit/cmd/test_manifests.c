@@ -41,7 +41,7 @@ static void lines_lead_back_to_their_files(void **state)
     (void)state;
 
     weir_manifests_init(&manifests);
-    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(texts); i++) {
         char name[8];
 
         snprintf(name, sizeof(name), "%zu", i);
@@ -75,7 +75,7 @@ static void faults_are_found_in_their_own_file(void **state)
                                          "\ta: 1\n", "a: 1\na: 2\n", "\xff\n"};
     (void)state;
 
-    for (size_t i = 0; i < COUNT_OF(faults); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(faults); i++) {
         struct weir_manifests manifests;
         struct weir_err err = WEIR_ERR_INIT;
 

@@ -60,7 +60,7 @@ static const struct weir_command mixed = {
     .examples = examples,
     .n_examples = 1,
     .options = options,
-    .n_options = COUNT_OF(options),
+    .n_options = WEIR_COUNT_OF(options),
     .max_operands = 3,
 };
 static const struct weir_command wrapper = {
@@ -71,7 +71,7 @@ static const struct weir_command wrapper = {
     .examples = examples,
     .n_examples = 1,
     .options = options,
-    .n_options = COUNT_OF(options),
+    .n_options = WEIR_COUNT_OF(options),
     .min_operands = 1,
     .max_operands = 100,
     .takes_words = true,
@@ -103,7 +103,7 @@ static void every_way_to_give_a_value(void **state)
     struct weir_args args;
     (void)state;
 
-    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(ways); i++) {
         assert_int_equal(parse(&mixed, ways[i], &args), 0);
         assert_string_equal(weir_args_text(&args, "name"), "x");
         assert_int_equal(args.n_operands, 0);
@@ -197,7 +197,7 @@ static void faults_are_named(void **state)
     struct weir_args args;
     (void)state;
 
-    for (size_t i = 0; i < COUNT_OF(faults); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(faults); i++) {
         const char *words[5] = {faults[i].words[0], faults[i].words[1], faults[i].words[2],
                                 faults[i].words[3], NULL};
 
@@ -229,7 +229,7 @@ static void random_words_do_no_harm(void **state)
         for (int i = 0; i < n; i++)
             for (uint64_t k = weir_rng_below(&rng, 5); k > 0; k--)
                 snprintf(texts[i] + strlen(texts[i]), 64 - strlen(texts[i]), "%s",
-                         pieces[weir_rng_below(&rng, COUNT_OF(pieces))]);
+                         pieces[weir_rng_below(&rng, WEIR_COUNT_OF(pieces))]);
         words[n] = NULL;
         if (parse(round % 2 == 0 ? &mixed : &wrapper, words, &args) < 0) {
             assert_true(err.text[0] != '\0');

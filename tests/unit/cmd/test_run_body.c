@@ -140,7 +140,7 @@ static void what_cannot_be_sent_is_refused(void **state)
     assert_int_equal(make(WORDS("\xff"), none, "/", &out), WEIR_E_INVALID);
     assert_int_equal(make(WORDS("-e", "A=\xff", "c"), none, "/", &out), WEIR_E_INVALID);
     assert_int_equal(make(WORDS("-e", "A B=1", "c"), none, "/", &out), WEIR_E_INVALID);
-    for (size_t i = 0; i < COUNT_OF(bad_codes); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad_codes); i++)
         assert_int_equal(make(WORDS("--retry-on", bad_codes[i], "c"), none, "/", &out),
                          WEIR_E_INVALID);
     assert_int_equal(make(WORDS("c"), none, "/", &little), WEIR_E_TOO_LARGE);

@@ -22,9 +22,9 @@ static void assert_sheet(const struct weir_sheet_look *look, const char *wanted)
     struct weir_err err = WEIR_ERR_INIT;
     struct weir_sheet sheet;
 
-    weir_sheet_init(&sheet, columns, COUNT_OF(columns));
-    for (size_t r = 0; r < COUNT_OF(rows); r++)
-        for (size_t c = 0; c < COUNT_OF(columns); c++)
+    weir_sheet_init(&sheet, columns, WEIR_COUNT_OF(columns));
+    for (size_t r = 0; r < WEIR_COUNT_OF(rows); r++)
+        for (size_t c = 0; c < WEIR_COUNT_OF(columns); c++)
             weir_sheet_add(&sheet, weir_str(rows[r][c]));
     assert_int_equal(weir_sheet_write(&sheet, look, &out, &err), 0);
     assert_string_equal(weir_buf_cstr(&out), wanted);
@@ -91,7 +91,7 @@ static void without_rows_there_is_nothing(void **state)
     struct weir_sheet sheet;
     (void)state;
 
-    weir_sheet_init(&sheet, columns, COUNT_OF(columns));
+    weir_sheet_init(&sheet, columns, WEIR_COUNT_OF(columns));
     assert_int_equal(weir_sheet_write(&sheet, &(struct weir_sheet_look){0}, &out, NULL), 0);
     assert_int_equal(out.len, 0);
     weir_sheet_finish(&sheet);
@@ -111,14 +111,15 @@ static void any_text_keeps_the_columns(void **state)
         struct weir_sheet sheet;
         struct weir_str rest, line;
 
-        weir_sheet_init(&sheet, columns, COUNT_OF(columns));
-        for (size_t c = 0; c < 4 * COUNT_OF(columns); c++) {
+        weir_sheet_init(&sheet, columns, WEIR_COUNT_OF(columns));
+        for (size_t c = 0; c < 4 * WEIR_COUNT_OF(columns); c++) {
             char text[256] = "";
 
             for (uint64_t k = weir_rng_below(&rng, 20); k > 0; k--)
                 snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
-                         pieces[weir_rng_below(&rng, COUNT_OF(pieces))]);
-            weir_sheet_add(&sheet, weir_str(c % COUNT_OF(columns) == 1 || c % COUNT_OF(columns) == 4
+                         pieces[weir_rng_below(&rng, WEIR_COUNT_OF(pieces))]);
+            weir_sheet_add(&sheet, weir_str(c % WEIR_COUNT_OF(columns) == 1 ||
+                                                    c % WEIR_COUNT_OF(columns) == 4
                                                 ? text
                                                 : "xy"));
         }
@@ -145,8 +146,8 @@ static void every_allocation_may_fail(void **state)
         int result;
 
         weir_mem_fail(after, 1);
-        weir_sheet_init(&sheet, columns, COUNT_OF(columns));
-        for (size_t c = 0; c < COUNT_OF(columns) * 40; c++)
+        weir_sheet_init(&sheet, columns, WEIR_COUNT_OF(columns));
+        for (size_t c = 0; c < WEIR_COUNT_OF(columns) * 40; c++)
             weir_sheet_add(&sheet, WEIR_STR("some text that takes room"));
         result = weir_sheet_write(&sheet, &(struct weir_sheet_look){0}, &out, &err);
         used = weir_mem_count();

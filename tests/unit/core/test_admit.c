@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "build_world.h"
 
 #include "core/admit.h"
@@ -144,7 +145,7 @@ static const char *field_of(const struct admit_case *c)
 static void judges_what_can_ever_run(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_refusal refusal = {.nearest_class = WEIR_NONE};
         struct weir_err err;
         struct bench b;
@@ -177,7 +178,7 @@ static void names_a_queue_that_takes_it(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(those) / sizeof(those[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(those); i++) {
         struct weir_refusal refusal;
         struct weir_err err;
         struct bench b;

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "build_world.h"
 
 /* A tree in one line: LEVEL:CODE, with count, have and need where they are set, children in
@@ -274,7 +275,7 @@ static void leaving_takes_the_job_s_own_graces(void **state)
                  {10, 60000, 1, 60001, 1}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_workload *low;
         struct bench b;
 

@@ -1,4 +1,5 @@
 /* How tasks end, and what follows. */
+#include "base/count.h"
 #include "heal_bench.h"
 
 /* How one attempt ends, and what follows. */
@@ -36,7 +37,7 @@ static void settles_by_itself(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(endings); i++) {
         const struct ending *e = &endings[i];
         struct job_spec spec = e->spec;
         struct bench b;
@@ -110,7 +111,7 @@ static void a_clock_that_is_set_back_ends_the_backoff(void **state)
 
     (void)state;
     for (int is_gang = 0; is_gang <= 1; is_gang++)
-        for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+        for (size_t i = 0; i < WEIR_COUNT_OF(ends); i++) {
             struct bench b;
 
             one_node(&b);
@@ -185,7 +186,7 @@ static void settles_what_was_to_leave(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(rows); i++) {
         struct bench b;
 
         print_message("row %zu\n", i);
@@ -229,7 +230,7 @@ static void stops_what_was_to_leave_room(void **state)
     struct bench b;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(leave) / sizeof(leave[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(leave); i++) {
         bool is_stopped = leave[i] == WEIR_CAUSE_RUN_LIMIT;
 
         one_node(&b);

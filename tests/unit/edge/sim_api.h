@@ -2,6 +2,7 @@
 #ifndef WEIR_TEST_SIM_API_H
 #define WEIR_TEST_SIM_API_H
 
+#include "base/count.h"
 #include "edge/nvml/nvml_abi.h"
 #include "edge/nvml/nvml_abi_fabric.h"
 #include "edge/nvml/nvml_abi_mig.h"
@@ -199,7 +200,7 @@ static int sim_api_load(const char *path)
     sim.library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (sim.library == NULL)
         return 0;
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++) {
         void *symbol = dlsym(sim.library, names[i].name);
 
         if (symbol == NULL)

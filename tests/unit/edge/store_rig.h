@@ -128,6 +128,17 @@ static inline int list_event(void *arg, const struct weir_event_record *e)
     return 0;
 }
 
+/* Those with a seq above `after`, each as its seq and kind. */
+static inline void expect_events(struct fixture *f, int64_t after, uint32_t limit, const char *want)
+{
+    struct weir_event_filter filter = {.after = after, .until = INT64_MAX, .limit = limit};
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+
+    assert_int_equal(f->store.each_event(f->store.ctx, &filter, list_event, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), want);
+    weir_buf_finish(&seen);
+}
+
 static inline void expect_list(struct fixture *f, const struct weir_workload_filter *filter,
                                const char *want)
 {

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "edge/kernlog/fault_line.h"
 #include "edge/nvml/fault_event.h"
 #include "edge/nvml/nvml_abi.h"
@@ -27,7 +28,7 @@ static void the_librarys_events_are_faults(void **state)
     struct weir_fault_event event;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         assert_true(weir_fault_from_nvml(cases[i].type, cases[i].data, WEIR_FAULT_RECOVERY_RESET,
                                          &device, 12, &event));
         assert_int_equal(event.kind, cases[i].kind);
@@ -58,7 +59,7 @@ static void returns_and_counts_are_faults(void **state)
     struct weir_fault_event event;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         assert_true(weir_fault_from_nvml_return(cases[i].code, &device, 0, &event));
         assert_int_equal(event.kind, cases[i].kind);
         assert_true(strlen(event.text.ptr) == event.text.len);

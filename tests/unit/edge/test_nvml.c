@@ -1,6 +1,7 @@
 /* The adapter, on the simulated driver and on drivers that are odd (odd_nvml.c). */
 #include "../support.h"
 
+#include "base/count.h"
 #include "edge/nvml/nvml.h"
 
 #include "base/arena.h"
@@ -74,7 +75,7 @@ static void list(void)
 
     if (weir_nvml_count(nvml, NULL, NULL, &n, &generation, &err) < 0)
         fail_msg("count: %s", err.text);
-    assert_in_range(n, 0, COUNT_OF(devices));
+    assert_in_range(n, 0, WEIR_COUNT_OF(devices));
     for (uint32_t i = 0; i < n; i++)
         if (weir_nvml_read_facts(nvml, i, &arena, &devices[i], &err) < 0)
             fail_msg("facts of %u: %s", i, err.text);

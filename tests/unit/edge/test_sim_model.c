@@ -2,6 +2,7 @@
  * of power, one answer however it is asked. */
 #include "edge/nvml/sim_model.h"
 
+#include "base/count.h"
 #include "base/rng.h"
 #include "edge/nvml/nvml_abi_values.h"
 
@@ -218,7 +219,7 @@ static void the_way_there_does_not_matter(void **state_)
     static const int64_t spans_ms[] = {1, 1000, 60000, H, 24 * H, 7 * 24 * H};
 
     (void)state_;
-    for (size_t i = 0; i < sizeof(spans_ms) / sizeof(spans_ms[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(spans_ms); i++) {
         struct weir_sim_state direct = rest(0);
         struct weir_sim_state moved;
         struct weir_sim_reading a;

@@ -2,6 +2,7 @@
 #include "edge/nvml/sim_file.h"
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "edge/nvml/nvml_abi_values.h"
 #include "edge/nvml/sim_facts.h"
@@ -144,7 +145,7 @@ static void says_where_a_line_is_wrong(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         err = (struct weir_err)WEIR_ERR_INIT;
         orders = NULL;
         assert_int_equal(weir_sim_orders_parse(weir_str(cases[i].text), &arena, &orders, &n, &err),
@@ -287,7 +288,7 @@ static void says_where_a_file_is_wrong(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         err = (struct weir_err)WEIR_ERR_INIT;
         int code = read_yaml(cases[i].text);
 

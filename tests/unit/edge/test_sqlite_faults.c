@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "base/count.h"
 #include "store_rig.h"
 
 enum { FAULT_WRITE = 1, FAULT_SYNC = 2 };
@@ -32,7 +33,7 @@ static struct {
 
 static const sqlite3_io_methods *real_of(const sqlite3_file *file)
 {
-    for (size_t i = 0; i < sizeof(shims) / sizeof(shims[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(shims); i++)
         if (file->pMethods == &shims[i].methods)
             return shims[i].real;
     abort();

@@ -1,5 +1,6 @@
 #include "fmt/gpu_log.h"
 
+#include "base/count.h"
 #include "fmt/log_prefix.h"
 #include "tests/unit/support.h"
 
@@ -79,7 +80,7 @@ static void a_name_ends_where_the_text_begins(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         char line[160];
         struct weir_gpu_log log;
 
@@ -216,7 +217,7 @@ static void other_lines_are_none(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(lines); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(lines); i++)
         assert_int_equal(read_line(lines[i]).kind, WEIR_GPU_LOG_NONE);
 }
 
@@ -258,7 +259,7 @@ static void prefixes_tell_the_origin(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_str message;
 
         assert_int_equal(weir_log_prefix_strip(weir_str(cases[i].line), &message), cases[i].origin);

@@ -1,4 +1,5 @@
 /* What the parser reads, and how much of it. */
+#include "base/count.h"
 #include "http1_ways.h"
 
 static void reads_requests(void **state)
@@ -55,7 +56,7 @@ static void reads_requests(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++)
         expect(&(struct message){WEIR_HTTP1_REQUEST, false, 16, cases[i].input}, cases[i].said);
 }
 
@@ -176,7 +177,7 @@ static void reads_responses(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++)
         expect(&(struct message){WEIR_HTTP1_RESPONSE, cases[i].answers_head, 16, cases[i].input},
                cases[i].said);
 }

@@ -1,6 +1,7 @@
 /* fmt/http1 beside http_parser (a test dependency only): what we read, it must read as the same
  * message; what we refuse and it reads must be one of the differences that http1-differs.md
  * explains. */
+#include "base/count.h"
 #include "base/rng.h"
 #include "base/vec.h"
 #include "fmt/http1.h"
@@ -315,7 +316,7 @@ static const struct difference {
      WEIR_STR("HTTP/1.1 101 x\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n")},
 };
 
-static size_t n_seen[sizeof(differences) / sizeof(differences[0])];
+static size_t n_seen[WEIR_COUNT_OF(differences)];
 
 static bool has_longer_name(struct weir_str input, const char *name)
 {
@@ -379,10 +380,10 @@ static void compare(enum weir_http1_kind kind, struct weir_str input)
         if (ours.refused == NULL)
             fail_msg("only http_parser reads message %u of:\n%.*s\nas:\n%s", ours.n,
                      WEIR_STR_ARG(input), theirs.messages[ours.n]);
-        while (known < sizeof(differences) / sizeof(differences[0]) &&
+        while (known < WEIR_COUNT_OF(differences) &&
                strstr(ours.refused, differences[known].text) == NULL)
             known++;
-        if (known == sizeof(differences) / sizeof(differences[0]))
+        if (known == WEIR_COUNT_OF(differences))
             fail_msg("not explained: '%s' in\n%.*s\nhttp_parser reads:\n%s", ours.refused,
                      WEIR_STR_ARG(input), theirs.messages[ours.n]);
         n_seen[known]++;
@@ -407,7 +408,7 @@ static void each_difference_is_real_and_explained(void **state)
     n = fread(page, 1, sizeof(page) - 1, file);
     page[n] = '\0';
     fclose(file);
-    for (size_t i = 0; i < sizeof(differences) / sizeof(differences[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(differences); i++) {
         size_t before = n_seen[i];
 
         if (strstr(page, differences[i].text) == NULL)

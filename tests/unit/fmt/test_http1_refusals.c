@@ -1,4 +1,5 @@
 /* What the parser refuses, with which status and where. */
+#include "base/count.h"
 #include "http1_ways.h"
 
 struct refusal {
@@ -54,7 +55,7 @@ static void refuses_first_lines(void **state)
     };
 
     (void)state;
-    expect_refusals(WEIR_HTTP1_REQUEST, cases, sizeof(cases) / sizeof(cases[0]));
+    expect_refusals(WEIR_HTTP1_REQUEST, cases, WEIR_COUNT_OF(cases));
 }
 
 static void refuses_targets(void **state)
@@ -88,7 +89,7 @@ static void refuses_targets(void **state)
     };
 
     (void)state;
-    expect_refusals(WEIR_HTTP1_REQUEST, cases, sizeof(cases) / sizeof(cases[0]));
+    expect_refusals(WEIR_HTTP1_REQUEST, cases, WEIR_COUNT_OF(cases));
 }
 
 static void refuses_headers(void **state)
@@ -143,7 +144,7 @@ static void refuses_headers(void **state)
     };
 
     (void)state;
-    expect_refusals(WEIR_HTTP1_REQUEST, cases, sizeof(cases) / sizeof(cases[0]));
+    expect_refusals(WEIR_HTTP1_REQUEST, cases, WEIR_COUNT_OF(cases));
 }
 
 static void refuses_framing(void **state)
@@ -181,7 +182,7 @@ static void refuses_framing(void **state)
     };
 
     (void)state;
-    expect_refusals(WEIR_HTTP1_REQUEST, cases, sizeof(cases) / sizeof(cases[0]));
+    expect_refusals(WEIR_HTTP1_REQUEST, cases, WEIR_COUNT_OF(cases));
 }
 
 static void refuses_chunks(void **state)
@@ -221,7 +222,7 @@ static void refuses_chunks(void **state)
     };
 
     (void)state;
-    expect_refusals(WEIR_HTTP1_REQUEST, cases, sizeof(cases) / sizeof(cases[0]));
+    expect_refusals(WEIR_HTTP1_REQUEST, cases, WEIR_COUNT_OF(cases));
 }
 
 #define CONTINUE "HTTP/1.1 100 Continue\r\n\r\n"
@@ -254,7 +255,7 @@ static void refuses_responses(void **state)
     };
 
     (void)state;
-    expect_refusals(WEIR_HTTP1_RESPONSE, cases, sizeof(cases) / sizeof(cases[0]));
+    expect_refusals(WEIR_HTTP1_RESPONSE, cases, WEIR_COUNT_OF(cases));
 }
 
 static void names_the_line_of_a_fault(void **state)

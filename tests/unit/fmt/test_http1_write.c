@@ -1,5 +1,6 @@
 #include "fmt/http1_write.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "base/time.h"
@@ -56,7 +57,7 @@ static void dates_fall_on_their_weekdays(void **state)
     struct weir_buf out = WEIR_BUF_INIT(100);
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         weir_buf_reset(&out);
         assert_int_equal(weir_http1_write_date(&out, cases[i].wall_ms), 0);
         assert_string_equal(weir_buf_cstr(&out), cases[i].text);
@@ -87,10 +88,10 @@ static void refuses_what_would_smuggle(void **state)
     struct weir_err err = WEIR_ERR_INIT;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++)
         assert_int_equal(weir_http1_write_header(&out, cases[i].name, cases[i].value, &err),
                          WEIR_E_INVALID);
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(targets); i++)
         assert_int_equal(weir_http1_write_request(&out, WEIR_STR("GET"), targets[i], &err),
                          WEIR_E_INVALID);
     assert_int_equal(weir_http1_write_request(&out, WEIR_STR("G T"), WEIR_STR("/"), &err),
@@ -123,7 +124,7 @@ static void chunk_heads_are_hexadecimal(void **state)
     char head[WEIR_HTTP1_CHUNK_HEAD_MAX];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         size_t n = weir_http1_chunk_head(cases[i].size, head);
 
         assert_true(weir_str_eq_c(weir_str_n(head, n), cases[i].text));

@@ -1,6 +1,7 @@
 #include "fmt/json.h"
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "base/tree.h"
@@ -123,7 +124,7 @@ static void knows_every_place(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(places); i++) {
         const struct weir_tree *node = weir_tree_path(t, places[i].path);
 
         assert_non_null(node);
@@ -197,7 +198,7 @@ static void decodes_strings(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         const struct weir_tree *t = accept(cases[i].text);
 
         assert_int_equal(t->kind, WEIR_TREE_STRING);
@@ -262,7 +263,7 @@ static void numbers_keep_their_text(void **state)
     int64_t value;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(numbers); i++) {
         char text[80];
 
         assert_str(accept(numbers[i])->text, numbers[i]);
@@ -374,7 +375,7 @@ static const struct {
 static void refuses_what_is_no_json(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(no_json) / sizeof(no_json[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(no_json); i++)
         refuse(no_json[i].text, no_json[i].line, no_json[i].column, no_json[i].message);
     refuse_n(WEIR_STR("[1\0]"), 1, 3, "expected ',' or ']', got byte 0x00");
     refuse_n(WEIR_STR("\"a\0b\""), 1, 3, "control character 0x00 in a string, not escaped");
@@ -430,7 +431,7 @@ static void repeated_names_are_found_in_any_size(void **state)
     static const uint32_t sizes[] = {1, 2, 3, 15, 16, 17, 18, 31, 33, 63, 64, 65, 100, 1000};
 
     (void)state;
-    for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+    for (size_t s = 0; s < WEIR_COUNT_OF(sizes); s++) {
         uint32_t n = sizes[s];
         uint32_t step = n < 100 ? 1 : n / 50;
 

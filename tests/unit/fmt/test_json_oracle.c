@@ -1,6 +1,7 @@
 /* weir's reader and jansson read the same texts alike. What differs and why: json-differs.md. */
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "base/tree.h"
@@ -330,7 +331,7 @@ static void listed_texts_are_read_alike(void **state)
     size_t n_accepted = 0;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(texts); i++) {
         struct verdicts v = compare(weir_str(texts[i]));
 
         assert_int_equal(v.weir, v.jansson);
@@ -350,7 +351,7 @@ static void names_repeated_are_read_alike(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(repeated) / sizeof(repeated[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(repeated); i++) {
         struct verdicts strict = judge(weir_str(repeated[i]), false);
         struct verdicts lenient = judge(weir_str(repeated[i]), true);
 
@@ -383,15 +384,15 @@ static void differences_are_as_written(void **state)
     struct verdicts v;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(weir_only) / sizeof(weir_only[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(weir_only); i++) {
         v = compare(weir_str(weir_only[i]));
         assert_true(v.weir && !v.jansson);
     }
-    for (size_t i = 0; i < sizeof(jansson_only) / sizeof(jansson_only[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(jansson_only); i++) {
         v = compare(with_nuls(jansson_only[i]));
         assert_true(!v.weir && v.jansson);
     }
-    for (size_t i = 0; i < sizeof(neither) / sizeof(neither[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(neither); i++) {
         v = compare(with_nuls(neither[i]));
         assert_true(!v.weir && !v.jansson);
     }
@@ -455,7 +456,7 @@ static void change(struct weir_rng *rng, struct weir_buf *text)
     size_t len = text->len;
     size_t at = (size_t)weir_rng_below(rng, len + 1);
     size_t n = (size_t)weir_rng_below(rng, 12);
-    const char *piece = pieces[weir_rng_below(rng, sizeof(pieces) / sizeof(pieces[0]))];
+    const char *piece = pieces[weir_rng_below(rng, WEIR_COUNT_OF(pieces))];
     char byte = (char)weir_rng_below(rng, 256);
 
     n = n > len - at ? len - at : n;

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "json_split_log.h"
 
 #include <setjmp.h>
@@ -17,7 +18,7 @@ static void expect_n(const struct weir_json_split_options *options, struct weir_
 {
     for (uint64_t seed = 0; seed < 40; seed++) {
         static const size_t sizes[] = {1, 2, 3, 5, 8, 20, 1000};
-        size_t max_chunk = sizes[seed % (sizeof(sizes) / sizeof(sizes[0]))];
+        size_t max_chunk = sizes[seed % (WEIR_COUNT_OF(sizes))];
         struct weir_buf log = WEIR_BUF_INIT(1024 * 1024);
 
         log_split(options, stream, max_chunk, seed, &log);
@@ -122,7 +123,7 @@ static void refuses_broken_lists(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++)
         expect(&list, cases[i][0], cases[i][1]);
 }
 

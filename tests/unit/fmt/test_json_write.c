@@ -1,6 +1,7 @@
 #include "fmt/json_write.c"
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/rng.h"
 
 #include <float.h>
@@ -136,7 +137,7 @@ static void escapes_what_json_asks_for(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_json_writer w = begin(false);
 
         weir_json_str(&w, cases[i].text);
@@ -179,7 +180,7 @@ static void doubles_are_short_and_exact(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++)
         assert_string_equal(write_f64(cases[i].value), cases[i].text);
 }
 
@@ -246,7 +247,7 @@ static void a_decimal_comma_stays_out(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         weir_buf_reset(&out);
         put_with_point(&out, cases[i][0]);
         assert_string_equal(weir_buf_cstr(&out), cases[i][1]);
@@ -374,7 +375,7 @@ static void wrong_nesting_ends_the_process(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(mistakes); i++) {
         struct weir_json_writer w = begin(false);
         int status = 0;
         pid_t child;
@@ -405,7 +406,7 @@ static struct weir_str random_text(struct weir_rng *rng)
     char *copy;
 
     for (uint64_t n = weir_rng_below(rng, 6); n > 0; n--)
-        weir_buf_puts(&text, pieces[weir_rng_below(rng, sizeof(pieces) / sizeof(pieces[0]))]);
+        weir_buf_puts(&text, pieces[weir_rng_below(rng, WEIR_COUNT_OF(pieces))]);
     if (weir_rng_below(rng, 8) == 0)
         weir_buf_putc(&text, '\0');
     copy = weir_str_dup(weir_buf_view(&text), &arena);
@@ -433,7 +434,7 @@ static struct weir_str random_number(struct weir_rng *rng)
     static const char *const numbers[] = {"0",   "-0",   "7",   "-12.50",
                                           "1e9", "1E-7", "0.0", "18446744073709551616"};
 
-    return weir_str(numbers[weir_rng_below(rng, sizeof(numbers) / sizeof(numbers[0]))]);
+    return weir_str(numbers[weir_rng_below(rng, WEIR_COUNT_OF(numbers))]);
 }
 
 static void grow(struct weir_rng *rng, struct weir_tree *parent, unsigned levels)
@@ -514,7 +515,7 @@ static void numbers_of_other_formats_are_refused(void **state)
     static const char *const numbers[] = {"0x1F", ".inf", "012", "1_000", "", "+1"};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(numbers); i++) {
         struct weir_json_writer w = begin(false);
         struct weir_tree *tree;
         struct weir_tree *number;

@@ -1,5 +1,6 @@
 #include "fmt/kmsg.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "tests/unit/support.h"
 
@@ -71,7 +72,7 @@ static void refuses_what_is_no_record(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         struct weir_kmsg kmsg = {.level = 9};
 

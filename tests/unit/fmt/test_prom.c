@@ -1,6 +1,7 @@
 #include "fmt/prom.h"
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/rng.h"
 
@@ -162,7 +163,7 @@ static void reads_samples(void **state)
 
     (void)state;
     weir_prom_reader_init(&reader, weir_str(samples));
-    for (size_t i = 0; i < sizeof(wanted_samples) / sizeof(wanted_samples[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(wanted_samples); i++) {
         struct weir_err err = WEIR_ERR_INIT;
 
         if (weir_prom_next(&reader, &arena, &sample, &err) != 1)
@@ -246,7 +247,7 @@ static void refuses_faults_with_their_place(void **state)
 {
 
     (void)state;
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(faults); i++) {
         struct weir_arena arena = WEIR_ARENA_INIT;
         struct weir_prom_reader reader;
         struct weir_prom_sample sample;

@@ -1,6 +1,7 @@
 #include "fmt/quantity.h"
 
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 
 #include <inttypes.h>
@@ -93,7 +94,7 @@ static void reads_every_suffix(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++)
         assert_amount(table[i].text, table[i].decimals, table[i].want);
 }
 
@@ -167,7 +168,7 @@ static void what_does_not_fit_is_an_error(void **state)
     assert_amount("9223372036854775806.1", 0, INT64_MAX);
     assert_amount("-9223372036854775808", 0, INT64_MIN);
     assert_amount("7Ei", 0, 7 * EI);
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++) {
         if (weir_quantity_parse(weir_str(table[i].text), table[i].decimals, WEIR_QUANTITY_SIGNED,
                                 &amount, &err) != WEIR_E_TOO_LARGE)
             fail_msg("'%s' is %" PRId64, table[i].text, amount);
@@ -222,7 +223,7 @@ static void errors_say_what_to_write(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++) {
         struct weir_err err = WEIR_ERR_INIT;
         int64_t amount = -7;
         int rc = weir_quantity_bytes(weir_str(table[i].text), &amount, &err);

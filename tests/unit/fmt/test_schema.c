@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/count.h"
 #include "fmt/yaml.h"
 
 #include <setjmp.h>
@@ -138,7 +139,7 @@ static void a_typo_in_our_schemas_is_found(void **state)
     unsigned n = 0;
 
     for (size_t t = 0; t < 2; t++)
-        for (size_t k = 0; k < sizeof(keywords) / sizeof(keywords[0]); k++) {
+        for (size_t k = 0; k < WEIR_COUNT_OF(keywords); k++) {
             const char *text = weir_buf_cstr(texts[t]);
             struct weir_arena arena = WEIR_ARENA_INIT;
 
@@ -289,7 +290,7 @@ static void faults_of_workloads_are_named(void **state)
 {
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof(workload_faults) / sizeof(workload_faults[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(workload_faults); i++)
         assert_fault(f, f->workload, &workload_faults[i]);
 }
 
@@ -321,7 +322,7 @@ static void faults_of_queues_are_named(void **state)
     };
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++)
         assert_fault(f, f->queue, &table[i]);
 }
 
@@ -339,7 +340,7 @@ static void the_first_fault_is_told(void **state)
     };
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++)
         assert_fault(f, f->workload, &table[i]);
 }
 
@@ -425,7 +426,7 @@ static void formats_hold_at_their_edges(void **state)
     };
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++) {
         char text[128];
         const struct weir_tree *schema;
         const struct weir_tree *doc;
@@ -451,11 +452,11 @@ static void label_keys_hold_at_their_edges(void **state)
     char text[400];
     char prefix[255];
 
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(good); i++) {
         snprintf(text, sizeof(text), "%s: 1", good[i]);
         assert_fits(f, schema, text);
     }
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         snprintf(text, sizeof(text), "%s: 1", bad[i]);
         if (weir_schema_check(schema, tree(f, weir_str(text)), &f->err) >= 0)
             fail_msg("%s passes", bad[i]);
@@ -533,7 +534,7 @@ static void schemas_with_faults_are_refused(void **state)
 {
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof(schema_faults) / sizeof(schema_faults[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(schema_faults); i++) {
         const struct weir_tree *schema = tree(f, weir_str(schema_faults[i].text));
         struct weir_err err = WEIR_ERR_INIT;
 

@@ -1,5 +1,6 @@
 #include "fmt/sse.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/rng.h"
 
@@ -95,7 +96,7 @@ static void reads_streams(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         for (size_t cut = 0; cut <= cases[i].stream.len; cut++) {
             char *said = read_stream(cases[i].stream, cut, cut == 0 ? 1 : cases[i].stream.len);
 
@@ -123,7 +124,7 @@ static void writes_events(void **state)
     struct weir_buf out = WEIR_BUF_INIT(1000);
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         weir_buf_reset(&out);
         assert_int_equal(weir_sse_write(&out, &cases[i].event, NULL), 0);
         assert_string_equal(weir_buf_cstr(&out), cases[i].text);
@@ -143,7 +144,7 @@ static void refuses_what_would_add_fields(void **state)
     struct weir_err err = WEIR_ERR_INIT;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         assert_int_equal(weir_sse_write(&out, &(struct weir_sse_event){.id = bad[i]}, &err),
                          WEIR_E_INVALID);
         assert_int_equal(weir_sse_write(&out, &(struct weir_sse_event){.event = bad[i]}, &err),

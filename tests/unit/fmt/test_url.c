@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 
 #include <setjmp.h>
@@ -78,7 +79,7 @@ static void parses_authorities(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_str host = S("untouched");
         uint16_t port = 7;
         struct weir_err err = WEIR_ERR_INIT;
@@ -120,7 +121,7 @@ static void decodes(void **state)
     struct weir_arena arena = WEIR_ARENA_INIT;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_str text = S("untouched");
         struct weir_err err = WEIR_ERR_INIT;
         int code = weir_url_decode(cases[i].text, cases[i].plus, &arena, &text, &err);
@@ -165,7 +166,7 @@ static void splits_paths(void **state)
     assert_int_equal(weir_url_split_path(S("/ui/"), &arena, &path, NULL), 0);
     assert_int_equal(path.n_segments, 1);
     assert_true(path.trailing_slash);
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(refused); i++) {
         struct weir_err err = WEIR_ERR_INIT;
 
         assert_true(weir_url_split_path(refused[i], &arena, &path, &err) < 0);
@@ -239,11 +240,53 @@ static void encodes_so_that_it_decodes_back(void **state)
     weir_arena_finish(&arena);
 }
 
+/* Whatever is taken for a segment is read back as one, and nothing else is. */
+static void knows_what_can_be_a_segment(void **state)
+{
+    static const char *const words[] = {"a", "a b", "...", ".a", "\xc3\xa9", "a%2Fb", "?#",   "",
+                                        ".", "..",  "a/b", "/",  "a\nb",     "\x7f",  "\xff", "%"};
+    struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_buf path = WEIR_BUF_INIT(4096);
+    struct weir_url_path parts;
+
+    (void)state;
+    for (size_t i = 0; i < WEIR_COUNT_OF(words); i++) {
+        bool is_read;
+
+        weir_buf_reset(&path);
+        weir_buf_puts(&path, "/x/");
+        weir_url_encode(weir_str(words[i]), &path);
+        weir_buf_puts(&path, "/y");
+        is_read = weir_url_split_path(weir_buf_view(&path), &arena, &parts, NULL) == 0;
+        assert_int_equal(weir_url_is_segment(weir_str(words[i])), is_read);
+        assert_true(!is_read || weir_str_eq_c(parts.segments[1], words[i]));
+    }
+    assert_true(weir_url_is_segment(S("a")));
+    assert_false(weir_url_is_segment(S("a/b")));
+    weir_buf_finish(&path);
+    weir_arena_finish(&arena);
+}
+
+static void knows_the_addresses_of_the_machine_itself(void **state)
+{
+    static const char *const ours[] = {"localhost", "LocalHost", "127.0.0.1", "127.1.2.3", "::1"};
+    static const char *const others[] = {"",    "localhost.example", "127.example", "128.0.0.1",
+                                         "::2", "gpu-box",           "0.0.0.0",     "1127.0.0.1"};
+
+    (void)state;
+    for (size_t i = 0; i < WEIR_COUNT_OF(ours); i++)
+        assert_true(weir_url_is_loopback(weir_str(ours[i])));
+    for (size_t i = 0; i < WEIR_COUNT_OF(others); i++)
+        assert_false(weir_url_is_loopback(weir_str(others[i])));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(knows_the_bytes_of_paths_and_queries),
         cmocka_unit_test(parses_authorities),
+        cmocka_unit_test(knows_what_can_be_a_segment),
+        cmocka_unit_test(knows_the_addresses_of_the_machine_itself),
         cmocka_unit_test(decodes),
         cmocka_unit_test(splits_paths),
         cmocka_unit_test(splits_queries),

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "yaml_fixture.h"
 
 enum { MAX_BYTES = 1 << 20 };
@@ -311,7 +312,7 @@ static void refuses_what_it_cannot_mean(void **state)
         {"a: \"x\\0y\"\n", 0, WEIR_E_INVALID, 1, 4, "text with a NUL character", "", "a"},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++)
         assert_refused(*state, &table[i]);
 }
 
@@ -367,7 +368,7 @@ static void refuses_what_is_no_yaml(void **state)
          "save the file as UTF-8 text", ""},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(table); i++)
         assert_refused(*state, &table[i]);
 }
 

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "yaml_fixture.h"
 
 static const struct {
@@ -73,7 +74,7 @@ static void resolves_plain_scalars(void **state)
 {
     struct fixture *f = *state;
 
-    for (size_t i = 0; i < sizeof(plain_scalars) / sizeof(plain_scalars[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(plain_scalars); i++) {
         struct weir_yaml_scalar s;
 
         assert_int_equal(weir_yaml_resolve(weir_str(plain_scalars[i].plain), &f->arena, &s), 0);
@@ -163,10 +164,10 @@ static const char *const clear[] = {
 static void tells_what_versions_disagree_on(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof(ambiguous) / sizeof(ambiguous[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(ambiguous); i++)
         if (!weir_yaml_is_ambiguous(weir_str(ambiguous[i])))
             fail_msg("'%s' should be ambiguous", ambiguous[i]);
-    for (size_t i = 0; i < sizeof(clear) / sizeof(clear[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(clear); i++)
         if (weir_yaml_is_ambiguous(weir_str(clear[i])))
             fail_msg("'%s' should be clear", clear[i]);
 }

@@ -121,7 +121,7 @@ static void put_text(struct weir_rng *rng, struct weir_json_writer *writer, bool
 
     for (uint64_t k = weir_rng_below(rng, 6); k > 0; k--)
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s",
-                 pieces[weir_rng_below(rng, COUNT_OF(pieces))]);
+                 pieces[weir_rng_below(rng, WEIR_COUNT_OF(pieces))]);
     if (key)
         weir_json_key(writer, text);
     else

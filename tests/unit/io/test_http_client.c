@@ -1,6 +1,7 @@
 /* The client against the real server and against scripted peers, each in a process of its own. */
 #include "io/http_client.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "io/http_server.h"
@@ -134,7 +135,7 @@ static void peer_cuts_short(int listener)
         "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nhi",
     };
 
-    for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(answers); i++) {
         int fd = accept(listener, NULL, NULL);
 
         read_request(fd, room, sizeof(room));
@@ -427,10 +428,13 @@ static void says_who_cannot_be_reached(void **state)
     snprintf(wanted, sizeof(wanted), "cannot reach weir at '127.0.0.1:%u': Connection refused",
              free_port);
     assert_string_equal(err.text, wanted);
+    assert_string_equal(err.hint, "start it with `weir up`");
     close(fd);
     use(&(struct weir_http_endpoint){.host = "no such host.invalid", .port = 1}, TIMEOUT_MS);
     assert_int_equal(ask("GET", "/", WEIR_STR("")), WEIR_E_UNAVAILABLE);
     assert_non_null(strstr(err.text, "cannot find 'no such host.invalid'"));
+    assert_string_equal(weir_http_endpoint_hint(&(struct weir_http_endpoint){.host = "gpu-box"}),
+                        "is it running, and is the address right?");
 }
 
 static void connects_anew_when_an_idle_connection_was_closed(void **state)

@@ -1,5 +1,6 @@
 /* What a connection may bring, and what comes back. */
 #include "../../support/http_handler.h"
+#include "base/count.h"
 #include "io/http_conn.h"
 
 static void answers_once(void **state)
@@ -235,7 +236,7 @@ static void refuses_faulty_input(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         int fd = i % 2 == 0 ? dial(&fx) : dial_tcp(&fx);
 
         weir_buf_reset(&heard);
@@ -246,7 +247,7 @@ static void refuses_faulty_input(void **state)
         close(fd);
     }
     turn_for(&fx, 5);
-    assert_int_equal(stats().n_refused, sizeof(cases) / sizeof(cases[0]));
+    assert_int_equal(stats().n_refused, WEIR_COUNT_OF(cases));
     assert_int_equal(stats().n_open, 0);
 }
 

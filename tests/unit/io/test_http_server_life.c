@@ -1,5 +1,6 @@
 /* How long connections live, how many there may be, and how a server begins and ends. */
 #include "../../support/http_handler.h"
+#include "base/count.h"
 
 #include <signal.h>
 #include <sys/resource.h>
@@ -97,7 +98,7 @@ static void who_owes_a_head_gives_way(void **state)
     int fds[2];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(owed) / sizeof(owed[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(owed); i++) {
         stop(NULL);
         start_with(&(struct weir_http_server_config){.max_connections = 2});
         fds[0] = dial(&fx);
@@ -316,7 +317,7 @@ static void listens_where_it_is_told(void **state)
     char same[64];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++)
         assert_int_equal(weir_http_server_listen_tcp(fx.server, bad[i], NULL, &err),
                          WEIR_E_INVALID);
     snprintf(same, sizeof(same), "127.0.0.1:%u", fx.port);

@@ -1,5 +1,6 @@
 #include "io/unix_socket.h"
 
+#include "base/count.h"
 #include "base/err.h"
 
 #include <fcntl.h>
@@ -201,7 +202,7 @@ static void says_what_is_wrong(void **state)
     size_t n;
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         assert_int_equal(weir_unix_listen(cases[i].path, 0600, &listener, &err),
                          cases[i].listen_code);
         assert_int_equal(weir_unix_connect(cases[i].path, 100, &err), cases[i].connect_code);

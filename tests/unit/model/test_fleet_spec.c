@@ -1,6 +1,7 @@
 #include "model/fleet_spec.h"
 
 #include "base/arena.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "model/gpu_catalogue.h"
 
@@ -151,7 +152,7 @@ static void refuses_with_place_and_hint(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_fleet fleet = {NULL, NULL, 77, 0};
         struct weir_err err = WEIR_ERR_INIT;
         int rc = weir_fleet_parse(weir_str(cases[i].spec), 1, &arena, &fleet, &err);

@@ -1,5 +1,6 @@
 #include "model/gpu_catalogue.h"
 
+#include "base/count.h"
 #include "base/err.h"
 
 #include <setjmp.h>
@@ -117,7 +118,7 @@ static void names_the_nearest_for_an_unknown_one(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         const struct weir_gpu_model *model = NULL;
         struct weir_err err = WEIR_ERR_INIT;
 

@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "model/signals.h"
 
 #include <setjmp.h>
@@ -23,7 +24,7 @@ static void tells_what_a_status_says(void **state)
                  {255, "exit 255"}};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         char text[WEIR_STATUS_TEXT_MAX];
 
         assert_string_equal(weir_status_text(cases[i].status, text), cases[i].text);

@@ -1,4 +1,5 @@
 /* What several rows say together, broken; and random damage. */
+#include "base/count.h"
 #include "tests/unit/model/world_fixture.h"
 #include "world_history.h"
 
@@ -124,7 +125,7 @@ static void names_rows_that_are_there_twice(void **state)
     struct weir_string *string = mutable(weir_table_row(&f->world->tables[WEIR_TABLE_STRINGS], 4));
     struct weir_shape *shape = mutable(weir_world_shape(f->world, 1));
 
-    for (size_t i = 0; i < sizeof(keyed) / sizeof(keyed[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(keyed); i++) {
         uint32_t index = keyed[i] == WEIR_TABLE_SIGNALS ? 2 : 1;
         struct weir_row *row = mutable(weir_table_row(&f->world->tables[keyed[i]], index));
         struct weir_key was = row->key;
@@ -254,7 +255,7 @@ static void random_damage_is_refused_or_harmless(void **state)
                 weir_table_row(table, (uint32_t)weir_rng_below(&history.rng, table->n_rows)));
             at = (uint32_t)weir_rng_below(&history.rng, table->row_size / 4);
             kept = row[at];
-            row[at] = values[weir_rng_below(&history.rng, sizeof(values) / sizeof(values[0]))];
+            row[at] = values[weir_rng_below(&history.rng, WEIR_COUNT_OF(values))];
             if (weir_world_check(world, NULL) < 0) {
                 n_refused++;
             } else {

@@ -1,4 +1,5 @@
 #include "base/buf.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "model/world_check.h"
 #include "model/world_codec.h"
@@ -414,7 +415,7 @@ static void there_is_one_way_to_write_a_thing(void **state)
     assert_int_equal(weir_edit_gpu_class(edit, WEIR_STR("x"), &index), 0);
     base = weir_edit_seal(edit);
     assert_int_equal(base->tables[WEIR_TABLE_RESOURCES].n_rows, 4);
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         put_head(&bytes, cases[i].kind);
         put(&bytes, cases[i].bytes, cases[i].n);
         expect_corrupt(&bytes, base, cases[i].text);

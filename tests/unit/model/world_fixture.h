@@ -3,6 +3,7 @@
 #ifndef WEIR_TESTS_WORLD_FIXTURE_H
 #define WEIR_TESTS_WORLD_FIXTURE_H
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/units.h"
 #include "model/world_check.h"
@@ -333,7 +334,7 @@ static inline void break_each(const struct fixture *f, const struct fault *fault
     expect_whole(f);
 }
 
-#define BREAK_EACH(f, faults) break_each(f, faults, sizeof(faults) / sizeof((faults)[0]))
+#define BREAK_EACH(f, faults) break_each(f, faults, WEIR_COUNT_OF(faults))
 
 #define WITH_FIXTURE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 

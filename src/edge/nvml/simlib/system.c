@@ -1,3 +1,4 @@
+#include "base/count.h"
 #include "edge/nvml/simlib/simlib.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ const char *nvmlErrorString(int result)
         {WEIR_NVML_GPU_NOT_FOUND, "GPU not found"},
     };
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(texts); i++)
         if (texts[i].result == result)
             return texts[i].text;
     return "Unknown Error";

@@ -1,5 +1,6 @@
 /* Attach: frames, attempts, members, going on, slow readers. */
 #include "api_test.h"
+#include "base/count.h"
 #include "edge/api/attach.h"
 #include "fmt/json.h"
 #include "stream_client.h"
@@ -295,7 +296,7 @@ static void test_attach_refuses(void **state)
     (void)state;
     api_add(&f, "pair", "default", 2, false);
     api_tick(&f);
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         char target[128];
 
         snprintf(target, sizeof(target), "/v1/workloads/1/attach?%s", bad[i].query);

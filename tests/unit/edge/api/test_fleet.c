@@ -1,6 +1,7 @@
 /* Queues, GPUs, nodes, apply, metrics, snapshot, and what the server says of itself. */
 #include "api_test.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "edge/api/impl.h"
 #include "fmt/prom.h"
 #include "fmt/schema.h"
@@ -144,7 +145,7 @@ static void test_gpu_by_prefix(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(keys); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(keys); i++)
         weir_edit_string(f.edit, weir_str(keys[i]), &weir_edit_device(f.edit, f.gpus[i])->uuid);
     api_tick(&f);
     assert_get("/v1/gpus/GPU-8f1c", "key", "GPU-8f1c"); /* a whole key is no prefix */
@@ -157,8 +158,15 @@ static void test_gpu_by_prefix(void **state)
                         "several GPUs begin with 'GPU-8f1c': GPU-8f1c22, GPU-8f1c33");
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-8f1c/cordon", 409, "");
-    get("/v1/gpus/GPU-", 404, &answer); /* says nothing */
+    get("/v1/gpus/GPU-", 409, &answer);
+    assert_string_equal(api_text(&answer, "error.message"),
+                        "several GPUs begin with 'GPU-': GPU-8f1c22, GPU-8f1c33, GPU-other");
     api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-/uncordon", 409, "");
+    get("/v1/gpus/GPU", 404, &answer); /* no key could be meant */
+    api_answer_finish(&answer);
+    post("POST", "/v1/gpus/GPU-x/cordon", 404, "");
+    post("POST", "/v1/nodes/alph/cordon", 404, "");
     assert_get("/v1/gpus/GPU-o", "key", "GPU-other");
 }
 
@@ -173,7 +181,7 @@ static void test_gpu_states(void **state)
     } cases[] = {
         {WEIR_DEVICE_HEALTHY, 0, 0, WEIR_NODE_READY, "free"},
         {WEIR_DEVICE_HEALTHY, 1, 0, WEIR_NODE_READY, "cordoned"},
-        {WEIR_DEVICE_HEALTHY, 0, 0, WEIR_NODE_DRAINING, "cordoned"},
+        {WEIR_DEVICE_HEALTHY, 0, 0, WEIR_NODE_DRAINING, "drained"},
         {WEIR_DEVICE_HEALTHY, 0, 2, WEIR_NODE_READY, "foreign"},
         {WEIR_DEVICE_SUSPECT, 1, 2, WEIR_NODE_READY, "suspect"},
         {WEIR_DEVICE_UNHEALTHY, 0, 0, WEIR_NODE_READY, "unhealthy"},
@@ -181,7 +189,7 @@ static void test_gpu_states(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_device *device = weir_edit_device(f.edit, f.gpus[0]);
 
         device->health = cases[i].health;
@@ -200,6 +208,7 @@ static void test_nodes(void **state)
     (void)state;
     get("/v1/nodes", 200, &answer);
     assert_string_equal(api_text(&answer, "items[0].name"), "alpha");
+    assert_string_equal(api_text(&answer, "items[0].state"), "ready");
     assert_string_equal(api_text(&answer, "items[0].phase"), "ready");
     assert_string_equal(api_text(&answer, "items[0].gpus"), "2");
     assert_string_equal(api_text(&answer, "items[0].capacity.cpu"), "8.5");
@@ -210,6 +219,75 @@ static void test_nodes(void **state)
     post("POST", "/v1/nodes/beta/drain", 202, "phase node beta draining");
     post("POST", "/v1/nodes/beta/cordon", 202, "phase node beta cordoned");
     post("POST", "/v1/nodes/beta/uncordon", 202, "phase node beta ready");
+}
+
+/* A sample with these labels; of several the last, -1 of none. */
+static double sample(const struct api_answer *answer, const char *name, const char *a,
+                     const char *b)
+{
+    struct weir_prom_reader reader;
+    struct weir_prom_sample found;
+    struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_err err = WEIR_ERR_INIT;
+    double value = -1;
+    int r;
+
+    weir_prom_reader_init(&reader, weir_buf_view(&answer->body));
+    while ((r = weir_prom_next(&reader, &arena, &found, &err)) > 0) {
+        bool fits = weir_str_eq_c(found.name, name);
+
+        for (size_t i = 0; i < found.n_labels; i++)
+            fits = fits && ((a != NULL && weir_str_eq_c(found.labels[i].value, a)) ||
+                            (b != NULL && weir_str_eq_c(found.labels[i].value, b)));
+        if (fits)
+            value = found.value;
+    }
+    if (r < 0)
+        fail_msg("metrics: %s", err.text);
+    weir_prom_reader_finish(&reader);
+    weir_arena_finish(&arena);
+    return value;
+}
+
+/* All that shows nodes and GPUs says the same of them. */
+static void assert_states(const char *node, const char *used, const char *empty)
+{
+    struct api_answer answer;
+
+    assert_get("/v1/nodes/alpha", "state", node);
+    assert_get("/v1/nodes/alpha", "phase", "draining");
+    assert_get("/v1/nodes", "items[0].state", node);
+    assert_get("/v1/gpus", "items[0].state", used);
+    assert_get("/v1/gpus/GPU-1", "state", empty);
+    assert_get("/v1/snapshot", "nodes[0].state", node);
+    assert_get("/v1/snapshot", "gpus[0].state", used);
+    get("/metrics", 200, &answer);
+    assert_true(sample(&answer, "weir_nodes", node, NULL) == 1);
+    assert_true(sample(&answer, "weir_nodes", "ready", NULL) == 1);
+    assert_true(sample(&answer, "weir_nodes", "cordoned", NULL) == 0);
+    assert_true(sample(&answer, "weir_gpus", "h100-sxm", used) ==
+                (strcmp(used, empty) == 0 ? 2 : 1));
+    assert_true(sample(&answer, "weir_gpus", "h100-sxm", "free") == 1);
+    api_answer_finish(&answer);
+}
+
+static void test_draining(void **state)
+{
+    uint64_t number;
+
+    (void)state;
+    number = api_add(&f, "train", "default", 1, false);
+    api_start(&f, number, 0, 0);
+    api_run(&f, number, 0);
+    weir_edit_node(f.edit, f.nodes[0])->phase = WEIR_NODE_DRAINING;
+    api_tick(&f);
+    assert_states("draining", "in-use", "drained");
+    api_stop(&f, number, 0, WEIR_CAUSE_DRAINED);
+    api_tick(&f);
+    assert_states("draining", "in-use", "drained");
+    api_end(&f, number, 0, WEIR_TASK_QUEUED, WEIR_CAUSE_DRAINED, 0);
+    api_tick(&f);
+    assert_states("drained", "drained", "drained");
 }
 
 static void test_apply(void **state)
@@ -230,6 +308,8 @@ static void test_apply(void **state)
     assert_string_equal(api_text(&answer, "items[1].name"), "b");
     assert_string_equal(api_text(&answer, "items[1].id"), "8");
     assert_string_equal(api_text(&answer, "items[1].action"), "configured");
+    assert_string_equal(api_text(&answer, "items[1].assumed.name"), "b");
+    assert_null(weir_tree_path(answer.json, "items[0].assumed"));
     assert_string_equal(api_text(&answer, "items[2].action"), "unchanged");
     api_answer_finish(&answer);
     api_ask(&f, "POST", "/v1/apply?dryRun=true", "Content-Type: application/json\r\n", json,
@@ -259,33 +339,6 @@ static void test_about(void **state)
 }
 
 /* ---- metrics ---- */
-
-static double sample(const struct api_answer *answer, const char *name, const char *a,
-                     const char *b)
-{
-    struct weir_prom_reader reader;
-    struct weir_prom_sample found;
-    struct weir_arena arena = WEIR_ARENA_INIT;
-    struct weir_err err = WEIR_ERR_INIT;
-    double value = -1;
-    int r;
-
-    weir_prom_reader_init(&reader, weir_buf_view(&answer->body));
-    while ((r = weir_prom_next(&reader, &arena, &found, &err)) > 0) {
-        bool fits = weir_str_eq_c(found.name, name);
-
-        for (size_t i = 0; i < found.n_labels; i++)
-            fits = fits && ((a != NULL && weir_str_eq_c(found.labels[i].value, a)) ||
-                            (b != NULL && weir_str_eq_c(found.labels[i].value, b)));
-        if (fits)
-            value = found.value;
-    }
-    if (r < 0)
-        fail_msg("metrics: %s", err.text);
-    weir_prom_reader_finish(&reader);
-    weir_arena_finish(&arena);
-    return value;
-}
 
 static void test_metrics(void **state)
 {
@@ -490,11 +543,13 @@ static void test_openapi_schemas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_queues),          TEST(test_gpus),           TEST(test_gpu_reading),
-        TEST(test_gpu_by_prefix),   TEST(test_gpu_states),     TEST(test_nodes),
-        TEST(test_apply),           TEST(test_about),          TEST(test_metrics),
-        TEST(test_snapshot),        TEST(test_large_snapshot), TEST(test_openapi_routes),
-        TEST(test_openapi_schemas),
+        TEST(test_queues),         TEST(test_gpus),
+        TEST(test_gpu_reading),    TEST(test_gpu_by_prefix),
+        TEST(test_gpu_states),     TEST(test_nodes),
+        TEST(test_apply),          TEST(test_draining),
+        TEST(test_about),          TEST(test_metrics),
+        TEST(test_snapshot),       TEST(test_large_snapshot),
+        TEST(test_openapi_routes), TEST(test_openapi_schemas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

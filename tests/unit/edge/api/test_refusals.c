@@ -1,5 +1,6 @@
 /* Who is let in, and what is refused before a route is asked. */
 #include "api_test.h"
+#include "base/count.h"
 #include "edge/api/impl.h"
 
 #include <sys/stat.h>
@@ -64,7 +65,7 @@ static void test_paths_and_methods(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(refusals); i++)
         check(&refusals[i], false);
     api_ask(&f, "PATCH", "/v1/queues/a", NULL, NULL, &answer);
     assert_string_equal(api_header(&answer, "Allow"), "GET, HEAD, DELETE");
@@ -86,7 +87,23 @@ static void test_query(void **state)
         {"GET", "/v1/workloads?state=runninx", NULL, NULL, 400, "invalid", "running"},
         {"GET", "/v1/workloads?name=%ff", NULL, NULL, 400, "invalid", NULL},
         {"GET", "/v1/queues?after=nobody", NULL, NULL, 400, "invalid", "first page"},
-        {"GET", "/v1/events?after=x", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?after=x", NULL, NULL, 400, "invalid", "`next`"},
+        {"GET", "/v1/events?after=", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?after=1-", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?after=1-2-3", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?after=1-2-3-4-5-6", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?after=1-2-0-2-100000001", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?after=1-9223372036854775808", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?tail=-1", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?tail=100000001", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?after=1-2&tail=x", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?since_ms=1h", NULL, NULL, 400, "invalid", NULL},
+        {"GET", "/v1/events?tail=1", "Accept: text/event-stream\r\n", NULL, 400, "invalid",
+         "`after`"},
+        {"GET", "/v1/events?since_ms=1", "Accept: text/event-stream\r\n", NULL, 400, "invalid",
+         "`after`"},
+        {"GET", "/v1/events?after=1-2", "Accept: text/event-stream\r\n", NULL, 400, "invalid",
+         NULL},
         {"GET", "/v1/events", "Accept: text/event-stream\r\nLast-Event-ID: x\r\n", NULL, 400,
          "invalid", NULL},
         {"POST", "/v1/apply?dryRun=1", YAML, "kind: Queue\n", 400, "invalid", NULL},
@@ -94,7 +111,7 @@ static void test_query(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(refusals); i++)
         check(&refusals[i], false);
     api_ask(&f, "GET", "/v1/workloads?al=true", NULL, NULL, &answer);
     assert_string_equal(api_text(&answer, "error.field"), "al");
@@ -129,7 +146,7 @@ static void test_bodies(void **state)
     size_t len = strlen(key);
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(refusals); i++)
         check(&refusals[i], false);
     memset(key + len, 'k', 129);
     memcpy(key + len + 129, "\r\n", 3);
@@ -173,7 +190,7 @@ static void test_host(void **state)
     char header[64];
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(hosts); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(hosts); i++) {
         struct refusal r = {"GET",
                             "/healthz",
                             header,
@@ -205,7 +222,7 @@ static void test_origin(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(refusals); i++)
         check(&refusals[i], true);
 }
 
@@ -233,7 +250,7 @@ static void test_tokens(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(refusals); i++)
         check(&refusals[i], true);
     api_ask_tcp(&f, "GET", "/v1/whoami", NULL, NULL, &answer);
     assert_string_equal(api_header(&answer, "WWW-Authenticate"), "Bearer");
@@ -365,7 +382,7 @@ static void test_not_ready(void **state)
 
     (void)state;
     f.is_ready = false;
-    for (size_t i = 0; i < COUNT_OF(refusals); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(refusals); i++)
         check(&refusals[i], false);
     api_ask(&f, "GET", "/v1/queues", NULL, NULL, &answer);
     assert_string_equal(api_header(&answer, "Retry-After"), "1");
@@ -389,7 +406,7 @@ static void test_service_errors(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(codes); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(codes); i++) {
         f.refuse = codes[i].code;
         api_ask(&f, "POST", "/v1/workloads", JSON, body, &answer);
         assert_int_equal(answer.status, codes[i].status);

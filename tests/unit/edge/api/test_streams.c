@@ -1,5 +1,6 @@
-/* Logs and events, and what holds for all answers that go on. */
+/* Logs and streams of events, and what holds for all answers that go on. */
 #include "api_test.h"
+#include "base/count.h"
 #include "fmt/sse.h"
 #include "stream_client.h"
 
@@ -13,7 +14,7 @@ static void test_head_of_streams(void **state)
     (void)state;
     api_add(&f, "train", "default", 1, false);
     api_tick(&f);
-    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(targets); i++) {
         api_ask(&f, "HEAD", targets[i], NULL, NULL, &answer);
         assert_int_equal(answer.status, 200);
         assert_int_equal(answer.body.len, 0);
@@ -61,7 +62,7 @@ static void test_logs(void **state)
     assert_logs("?offset=99", "99", "");
     api_rotate(&f, number, 0, 2, WEIR_STDOUT, 2);
     assert_logs("", "2", "cond");
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         char target[64];
 
         snprintf(target, sizeof(target), "/v1/workloads/1/logs%s", bad[i]);
@@ -107,51 +108,6 @@ static void test_logs_follow(void **state)
 }
 
 /* ---- events ---- */
-
-static void test_event_pages(void **state)
-{
-    struct api_answer answer;
-
-    (void)state;
-    for (int i = 0; i < 5; i++)
-        api_event(&f, "workload.started", "workload/1");
-    api_tick(&f);
-    api_ask(&f, "GET", "/v1/events?limit=3", NULL, NULL, &answer);
-    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 3);
-    assert_string_equal(api_text(&answer, "items[0].kind"), "workload.started");
-    assert_string_equal(api_text(&answer, "items[0].cause"), "null");
-    assert_string_equal(api_text(&answer, "next"), "3");
-    api_answer_finish(&answer);
-    api_event(&f, "workload.ended", "workload/1"); /* not on disk yet */
-    api_ask(&f, "GET", "/v1/events?after=3", NULL, NULL, &answer);
-    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 2);
-    assert_string_equal(api_text(&answer, "next"), "");
-    api_answer_finish(&answer);
-}
-
-/* Of one thing and its parts; "workload/1" is not "workload/10". */
-static void test_events_of_one_thing(void **state)
-{
-    static const char *const subjects[] = {"workload/1", "workload/10", "workload/1/3", "queue/q"};
-    struct api_answer answer;
-
-    (void)state;
-    for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++)
-        api_event(&f, "x", subjects[i]);
-    api_tick(&f);
-    api_ask(&f, "GET", "/v1/events?subject=workload%2F1", NULL, NULL, &answer);
-    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 2);
-    assert_string_equal(api_text(&answer, "items[0].subject"), "workload/1");
-    assert_string_equal(api_text(&answer, "items[1].subject"), "workload/1/3");
-    assert_string_equal(api_text(&answer, "next"), "");
-    api_answer_finish(&answer);
-    api_ask(&f, "GET", "/v1/events?subject=workload%2F1&limit=1", NULL, NULL, &answer);
-    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 1);
-    api_answer_finish(&answer);
-    api_ask(&f, "GET", "/v1/events?subject=gpu%2Fx", NULL, NULL, &answer);
-    assert_int_equal(weir_tree_get(answer.json, "items")->n_children, 0);
-    api_answer_finish(&answer);
-}
 
 #define SSE "Accept: text/event-stream\r\n"
 
@@ -231,6 +187,22 @@ static void test_event_catch_up(void **state)
     close_client(&c);
 }
 
+/* What is about one thing may be far behind much that is not. */
+static void test_catch_up_of_one_thing(void **state)
+{
+    enum { EVENTS = 100000 };
+    struct client c;
+
+    (void)state;
+    for (int i = 1; i <= EVENTS; i++)
+        api_event(&f, "tick", i == 50000 || i == EVENTS ? "a" : "x");
+    api_tick(&f);
+    open_client(&c, "/v1/events?after=0&subject=a", SSE);
+    await_body(&c, "id: 100000\nevent");
+    assert_string_equal(events_of(&c), "50000 tick,100000 tick,");
+    close_client(&c);
+}
+
 /* At shutdown streams are cut off, without an end: who reads them knows to come again. */
 static void test_shutdown(void **state)
 {
@@ -257,9 +229,9 @@ static void test_shutdown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_head_of_streams),      TEST(test_logs),         TEST(test_logs_follow),
-        TEST(test_event_pages),          TEST(test_event_stream), TEST(test_event_catch_up),
-        TEST(test_events_of_one_thing),  TEST(test_event_stream), TEST(test_event_catch_up),
+        TEST(test_head_of_streams),      TEST(test_logs),
+        TEST(test_logs_follow),          TEST(test_event_stream),
+        TEST(test_event_catch_up),       TEST(test_catch_up_of_one_thing),
         cmocka_unit_test(test_shutdown),
     };
 

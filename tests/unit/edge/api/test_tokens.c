@@ -64,7 +64,7 @@ static void test_bad(void **state)
     char text[400];
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++) {
         struct weir_arena arena = WEIR_ARENA_INIT;
         struct weir_err err = WEIR_ERR_INIT;
         struct weir_token *tokens;
@@ -197,7 +197,7 @@ static void test_refused_files(void **state)
     struct weir_err err = WEIR_ERR_INIT;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(open_modes); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(open_modes); i++) {
         write_file(A " admin ada\n", open_modes[i]);
         assert_int_equal(open_file(&tokens, &err), WEIR_E_DENIED);
         assert_non_null(strstr(err.hint, "chmod 600"));

@@ -1,5 +1,6 @@
 /* Every code has words, and they say what they should. */
 #include "api_test.h"
+#include "base/count.h"
 #include "edge/api/words.h"
 
 static struct weir_buf text;
@@ -119,12 +120,12 @@ static void test_reasons(void **state)
     reason.count = 2;
     assert_reason(&reason, "nodes: 2 of 2 nodes have too little free memory");
     reason = reason_of(WEIR_LEVEL_DEVICES, WEIR_REASON_DEVICE_FOREIGN);
-    for (size_t i = 0; i < COUNT_OF(holders); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(holders); i++)
         holders[i] = (struct weir_holder){api_row(&f, 1), 0, 1000, INT64_MAX};
     holders[0].end_p50_wall_ms = 86400000 + 3600000;
     f.plan.holders = holders;
-    f.plan.n_holders = COUNT_OF(holders);
-    reason.n_holders = COUNT_OF(holders);
+    f.plan.n_holders = WEIR_COUNT_OF(holders);
+    reason.n_holders = WEIR_COUNT_OF(holders);
     assert_reason(&reason,
                   "GPUs: 2 of 3 GPUs are in use by processes weir did not start; held by its own "
                   "other members (until about 01:00 UTC), its own other members, its own "
@@ -216,7 +217,7 @@ static void test_subjects(void **state)
     (void)state;
     api_add(&f, "w", "default", 2, true);
     api_tick(&f);
-    for (size_t i = 0; i < COUNT_OF(subjects); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(subjects); i++) {
         uint32_t subject = subjects[i].subject;
 
         if (subjects[i].kind == WEIR_SUBJECT_WORKLOAD)

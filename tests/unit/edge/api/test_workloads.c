@@ -1,5 +1,6 @@
 /* Workloads over HTTP: submitting, finding, listing, ending, explaining. */
 #include "api_test.h"
+#include "base/count.h"
 
 static uint32_t n_items(const struct api_answer *answer)
 {
@@ -243,7 +244,7 @@ static void test_filters(void **state)
     api_start(&f, gone, 0, 1);
     api_end(&f, gone, 0, WEIR_TASK_FAILED, WEIR_CAUSE_TIME_LIMIT, 143);
     api_tick(&f);
-    for (size_t i = 0; i < COUNT_OF(filters); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(filters); i++) {
         char target[64];
         struct api_answer answer;
 
@@ -275,7 +276,7 @@ static void test_ends(void **state)
     };
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(ends); i++) {
         uint64_t number = api_add(&f, "w", "default", 1, false);
         char target[32];
 
@@ -336,7 +337,7 @@ static void test_cancel_and_signal(void **state)
     (void)state;
     api_add(&f, "train", "default", 1, false);
     api_tick(&f);
-    for (size_t i = 0; i < COUNT_OF(signals); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(signals); i++) {
         f.asked[0] = '\0';
         api_ask(&f, "POST", "/v1/workloads/train/signal", json, signals[i].body, &answer);
         if (answer.status != signals[i].status)
@@ -498,7 +499,7 @@ static void test_explain_without_time(void **state)
     assert_non_null(strstr(api_text(&answer, "text[1]"), "(at the latest unknown)"));
     api_answer_finish(&answer);
     f.eta_takes_ms = 500;
-    for (size_t i = 0; i < COUNT_OF(fds); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(fds); i++) {
         fds[i] = api_dial(&f);
         api_say(&f, fds[i], request, sizeof(request) - 1);
         for (int k = 0; k < 10; k++)
@@ -508,7 +509,7 @@ static void test_explain_without_time(void **state)
     assert_string_equal(api_text(&answer, "text[1]"),
                         "when it starts cannot be told: too many ask at once");
     api_answer_finish(&answer);
-    for (size_t i = 0; i < COUNT_OF(fds); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(fds); i++)
         close(fds[i]);
     /* The fixture goes while they are under way. */
 }

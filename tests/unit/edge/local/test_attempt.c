@@ -1,5 +1,6 @@
 #include "edge/local/attempt.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/rng.h"
 #include "edge/local/command.h"
@@ -129,7 +130,7 @@ static void a_failure_is_told_in_one_line(void **state)
     char why[WEIR_ATTEMPT_WHY_MAX];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(cases); i++) {
         struct weir_attempt_status status = {.start_errno = cases[i].errnum};
 
         snprintf(status.what, sizeof(status.what), "%s", cases[i].what);
@@ -251,7 +252,7 @@ static void proc_lines_are_parsed(void **state)
     assert_int_equal(proc.pgrp, 18);
     assert_int_equal(proc.session, 19);
     assert_int_equal(proc.start_ticks, 987654321);
-    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+    for (size_t i = 0; i < WEIR_COUNT_OF(bad); i++)
         assert_false(weir_proc_parse(bad[i], &proc));
     assert_true(weir_proc_read(getpid(), &proc));
     assert_int_equal(proc.ppid, getppid());

@@ -1,4 +1,5 @@
 /* Slots, notes and the output reader, without processes. */
+#include "base/count.h"
 #include "base/err.h"
 #include "edge/local/note.h"
 #include "edge/local/output.h"
@@ -361,7 +362,7 @@ static void foreign_files_do_not_disturb_reading(void **state)
     weir_sink_init(&sink, WEIR_OUTPUT_OUT, "out", 8192);
     write_pattern(&sink, 3000);
     weir_sink_close(&sink);
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(names); i++) {
         int fd = open(names[i], O_CREAT | O_WRONLY, 0600);
 
         assert_true(fd >= 0);
@@ -374,7 +375,7 @@ static void the_last_number_is_that_of_a_job(void **state)
 {
     static const char *const names[] = {"out/9.0.1", "out/12.3.1", "out/18446744073709551615.0.1",
                                         "out/x.0.1", "out/777"};
-    enum { N = sizeof(names) / sizeof(names[0]) };
+    enum { N = WEIR_COUNT_OF(names) };
     uint64_t number = 1;
 
     (void)state;

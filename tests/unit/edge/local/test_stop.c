@@ -1,6 +1,7 @@
 /* Jobs that are told to end: by command, by time limit, with the server gone. */
 #include "rig.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "edge/local/command.h"
 #include "edge/local/proc.h"
@@ -321,7 +322,7 @@ static void what_ended_before_was_not_stopped(void **state)
                 {WEIR_COMMAND_OP_MAX, 1000}};
     struct rig *rig = *state;
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < WEIR_COUNT_OF(rows); i++) {
         struct rig_job job;
         struct weir_attempt_status status;
         struct weir_proc proc;
