@@ -59,7 +59,8 @@ int weir_url_split_query(struct weir_str query, struct weir_arena *arena,
 /* The first value under that name, or NULL. */
 const struct weir_str *weir_url_query_get(const struct weir_url_query *query, const char *name);
 
-/* Whether s can stand in a path, encoded: what weir_url_split_path() refuses of a segment cannot. */
+/* Whether s can stand in a path, encoded: what weir_url_split_path() refuses of a segment cannot.
+ */
 bool weir_url_is_segment(struct weir_str s);
 /* Appends s so that it can stand as one path segment, or as a name or value of a query. */
 int weir_url_encode(struct weir_str s, struct weir_buf *out);
