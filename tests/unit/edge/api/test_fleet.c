@@ -166,7 +166,7 @@ static void test_gpu_by_prefix(void **state)
     get("/v1/gpus/GPU", 404, &answer); /* no key could be meant */
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-x/cordon", 404, "");
-    post("POST", "/v1/nodes/alph/cordon", 404, "");
+    post("POST", "/v1/nodes/beta-9/cordon", 404, "");
     assert_get("/v1/gpus/GPU-o", "key", "GPU-other");
 }
 
