@@ -196,7 +196,7 @@ static int restore_detail(struct weir_server *server, uint32_t task,
     struct weir_server_attempt *attempt;
     char *detail;
 
-    if (record->detail.len == 0 || !weir_cause_makes_room(record->cause))
+    if (record->detail.len == 0 || !weir_cause_requeues(record->cause))
         return 0;
     attempt = weir_server_attempt_of(server, task);
     detail = attempt != NULL ? weir_mem_strndup(record->detail.ptr, record->detail.len) : NULL;

@@ -75,7 +75,7 @@ static struct weir_str node_name(const struct weir_world *world, uint32_t node)
  * did. */
 static int64_t ended_at(const struct weir_task *task, struct weir_now now)
 {
-    if (task->state == WEIR_TASK_QUEUED && weir_cause_makes_room(task->cause))
+    if (task->state == WEIR_TASK_QUEUED && weir_cause_requeues(task->cause))
         return task->ended_wall_ms;
     if (!weir_task_state_is_final(task->state))
         return 0;
@@ -254,7 +254,7 @@ static void sum_up_leaving(struct weir_server *server, const struct weir_world *
     for (uint32_t t = w->first_task; t != WEIR_NONE && detail->len == 0;) {
         const struct weir_task *task = weir_world_task(after, t);
 
-        if (task->state == WEIR_TASK_QUEUED && weir_cause_makes_room(task->cause)) {
+        if (task->state == WEIR_TASK_QUEUED && weir_cause_requeues(task->cause)) {
             record->cause = task->cause;
             weir_buf_puts(detail, detail_of(server, t));
         }
@@ -470,7 +470,7 @@ static int note_why_left(struct weir_server *server, const struct weir_world *be
     char text[WEIR_CLUSTER_DETAIL_MAX];
 
     if (action->kind != WEIR_ACTION_SETTLE || action->state != WEIR_TASK_QUEUED ||
-        !weir_cause_makes_room(action->cause))
+        !weir_cause_requeues(action->cause))
         return 0;
     if (action->cause == WEIR_CAUSE_DRAINED)
         snprintf(text, sizeof(text), "drained off node %.*s", WEIR_STR_ARG(node));

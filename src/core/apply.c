@@ -70,7 +70,9 @@ static int settle(const struct weir_action *action, struct weir_edit *edit)
     row->not_before_wall_ms = action->amount;
     if (action->cause == WEIR_CAUSE_NOT_STARTED)
         row->attempt--; /* it never was one */
-    return action->cause == WEIR_CAUSE_RETRIED ? count_failure(action, edit) : 0;
+    return action->cause == WEIR_CAUSE_RETRIED || action->cause == WEIR_CAUSE_DEVICE_FAULT
+               ? count_failure(action, edit)
+               : 0;
 }
 
 static int apply(const struct weir_plan *plan, const struct weir_action *action,

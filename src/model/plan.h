@@ -47,7 +47,8 @@ enum weir_cause {
     WEIR_CAUSE_OUT_OF_MEMORY,
     WEIR_CAUSE_LOST,
     WEIR_CAUSE_NOT_STARTED,
-    WEIR_CAUSE_RETRIED, /* settled: failed, and goes again */
+    WEIR_CAUSE_RETRIED,      /* settled: failed, and goes again */
+    WEIR_CAUSE_DEVICE_FAULT, /* a GPU that it holds is unhealthy */
     WEIR_CAUSE_MAX
 };
 
@@ -210,6 +211,8 @@ const char *weir_action_name(enum weir_action_kind kind);
 const char *weir_cause_name(enum weir_cause cause);
 /* Whether it is why a task leaves to be queued again: preempted, reclaimed or drained. */
 bool weir_cause_makes_room(uint32_t cause);
+/* Whether it is why a task that waits again had to leave: those, or a device fault. */
+bool weir_cause_requeues(uint32_t cause);
 const char *weir_reason_name(
     enum weir_reason_code code); /* "Priority", "Resources", "QueueLimit"… */
 const char *weir_level_name(enum weir_reason_level level);
