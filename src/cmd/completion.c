@@ -140,7 +140,7 @@ static void put_names_of_kind(struct weir_buf *out, const struct weir_command *c
     if (command->group == WEIR_GROUP_LOOK)
         weir_buf_puts(out, "            1,g*) _weir_names gpus ;;\n"
                            "            1,n*) _weir_names nodes ;;\n");
-    if (strstr(command->operand_choices, "tasks") != NULL)
+    if (command->operand_choices != NULL && strstr(command->operand_choices, "tasks") != NULL)
         weir_buf_puts(out, "            1,t*|1,m*) _weir_names history ;;\n"
                            "            1,e*) _weir_names history gpus ;;\n");
     weir_buf_puts(out, "            esac\n");
