@@ -1,4 +1,5 @@
 /* Builds the state from what is: devices, queues, live workloads, their tasks, cordons. */
+#include "app/faults.h"
 #include "app/resource.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -22,6 +23,7 @@ struct loading {
 
 void weir_server_unload(struct weir_server *server)
 {
+    weir_server_faults_unload(server);
     weir_world_unref(server->plan_world);
     weir_world_unref(server->world);
     server->plan_world = NULL;
@@ -336,6 +338,8 @@ static int load_all(struct weir_server *server, struct weir_err *err)
 
     if (r == 0)
         r = server->store.each_queue(server->store.ctx, load_queue, &loading, err);
+    if (r == 0)
+        r = weir_server_faults_load(server, err);
     loading.parents = true;
     if (r == 0)
         r = server->store.each_queue(server->store.ctx, load_queue, &loading, err);

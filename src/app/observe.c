@@ -1,3 +1,4 @@
+#include "app/faults.h"
 #include "app/server.h"
 #include "base/bitset.h"
 #include "base/cleanup.h"
@@ -213,11 +214,6 @@ void weir_server_take_notices(struct weir_server *server, bool is_watched)
 
 /* ---- devices ---- */
 
-static enum weir_device_health health_of(const struct weir_gpu_device *seen)
-{
-    return seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
-}
-
 /* One that fails may tell its name and not what it is: then it is known, and serves nobody. */
 static bool is_told(const struct weir_gpu_device *seen)
 {
@@ -339,16 +335,20 @@ static int fill_device(struct weir_server *server, const struct weir_gpu_device 
                        struct weir_device *device, struct weir_err *err)
 {
     struct weir_server_cordon cordon;
+    enum weir_device_health health;
+    struct weir_str cause;
     int r = intern_device(server, seen, device, err);
 
     if (r == 0)
         r = weir_server_find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
     if (r == 0)
-        r = intern_cause(server, seen->cause, &device->health_cause, err);
+        r = weir_server_faults_of(server, seen, &health, &cause, err);
+    if (r == 0)
+        r = intern_cause(server, cause, &device->health_cause, err);
     if (r < 0)
         return r;
     device->index = seen->index;
-    device->health = health_of(seen);
+    device->health = health;
     device->cordoned = cordon.phase != WEIR_NODE_READY;
     device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
     return 0;
@@ -409,6 +409,18 @@ static int put_back_device(struct weir_server *server, uint32_t index,
     return r < 0 ? r : add_capacity(server, device->node, device->gpu_class, err);
 }
 
+static void log_health(const struct weir_server *server, const struct weir_device *row,
+                       struct weir_str cause)
+{
+    struct weir_str uuid = weir_world_string(weir_edit_view(server->edit), row->uuid);
+
+    if (row->health == WEIR_DEVICE_LOST)
+        weir_log_warn("gpu.lost", "%.*s does not answer: %.*s", WEIR_STR_ARG(uuid),
+                      WEIR_STR_ARG(cause));
+    else if (row->health == WEIR_DEVICE_HEALTHY)
+        weir_log_info("gpu.back", "%.*s answers again", WEIR_STR_ARG(uuid));
+}
+
 static int set_health(struct weir_server *server, uint32_t index, enum weir_device_health health,
                       struct weir_str cause, struct weir_err *err)
 {
@@ -428,13 +440,19 @@ static int set_health(struct weir_server *server, uint32_t index, enum weir_devi
     row->health = health;
     row->health_cause = why;
     server->dirty = true;
-    if (health == WEIR_DEVICE_LOST)
-        weir_log_warn("gpu.lost", "%.*s does not answer: %.*s",
-                      WEIR_STR_ARG(weir_world_string(world, row->uuid)), WEIR_STR_ARG(cause));
-    if (health == WEIR_DEVICE_HEALTHY)
-        weir_log_info("gpu.back", "%.*s answers again",
-                      WEIR_STR_ARG(weir_world_string(world, row->uuid)));
+    log_health(server, row, cause);
     return 0;
+}
+
+/* As the driver shows it, and as what is known of faults has it. */
+static int update_health(struct weir_server *server, uint32_t index,
+                         const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    enum weir_device_health health;
+    struct weir_str cause;
+    int r = weir_server_faults_of(server, seen, &health, &cause, err);
+
+    return r < 0 ? r : set_health(server, index, health, cause, err);
 }
 
 /* Devices that the driver no longer lists do not answer: they keep their holders. */
@@ -470,7 +488,7 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
         else if (!was_told(weir_edit_view(server->edit), index) && is_told(&devices[i]))
             r = put_back_device(server, index, &devices[i], err);
         else
-            r = set_health(server, index, health_of(&devices[i]), devices[i].cause, err);
+            r = update_health(server, index, &devices[i], err);
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
@@ -496,17 +514,37 @@ static int observe_devices(struct weir_server *server, bool *ret_is_half_made, s
 
 static void on_gpu_event(void *arg, const struct weir_gpu_event *event)
 {
-    (void)arg;
-    weir_log_warn("gpu.event", "%s: type 0x%llx, data %llu, GPU instance %d, compute instance %d",
-                  event->uuid, (unsigned long long)event->type, (unsigned long long)event->data,
-                  event->gpu_instance, event->compute_instance);
+    struct weir_server *server = arg;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (server->edit != NULL && weir_server_faults_note(server, event, &err) < 0)
+        weir_log_error("gpu.event", "%s",
+                       err.text); /* the transaction has failed: all is read anew */
+    weir_log_debug("gpu.event", "%s: type 0x%llx, data %llu, GPU instance %d, compute instance %d",
+                   event->uuid, (unsigned long long)event->type, (unsigned long long)event->data,
+                   event->gpu_instance, event->compute_instance);
 }
 
 bool weir_server_collect_gpus(struct weir_server *server)
 {
-    const struct weir_gpu_sink sink = {.event = on_gpu_event};
+    const struct weir_gpu_sink sink = {.event = on_gpu_event, .arg = server};
 
     return server->gpu.collect != NULL && server->gpu.collect(server->gpu.ctx, &sink);
+}
+
+int weir_server_observe_faults(struct weir_server *server, struct weir_err *err)
+{
+    bool is_half_made;
+    int r = weir_server_faults_read(server, err);
+
+    if (r == 0)
+        r = weir_server_faults_judge(server, err);
+    if (r < 0 || server->faults == NULL || !server->faults->is_changed)
+        return r;
+    server->faults->is_changed = false;
+    r = observe_devices(server, &is_half_made, err);
+    /* A driver that is away tells nothing new; what was half made is the tick's to give up. */
+    return r < 0 && !is_half_made ? 0 : r;
 }
 
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)

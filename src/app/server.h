@@ -18,11 +18,13 @@
 #include "model/world_edit.h"
 #include "port/clock.h"
 #include "port/cluster.h"
+#include "port/fault.h"
 #include "port/gpu.h"
 #include "port/service.h"
 #include "port/store.h"
 
 struct weir_decision_log;
+struct weir_server_faults;
 
 /* The running attempt of a task, by the task's index. serial 0: none. */
 struct weir_server_attempt {
@@ -46,6 +48,7 @@ struct weir_server {
     struct weir_store store;
     struct weir_cluster cluster;
     struct weir_gpu_port gpu;
+    struct weir_fault_source fault_source;
     struct weir_clock clock;
     struct weir_policy policy;
     struct weir_decision_log *log; /* NULL: none */
@@ -67,8 +70,9 @@ struct weir_server {
     struct weir_arena plan_arenas[2]; /* of the plan, and of the one before */
     uint32_t plan_arena;
     struct attempts weir_vec(struct weir_server_attempt) attempts;
-    struct weir_map by_serial; /* attempt → task */
-    int64_t last_seq;          /* newest event in the store */
+    struct weir_map by_serial;         /* attempt → task */
+    int64_t last_seq;                  /* newest event in the store */
+    struct weir_server_faults *faults; /* app/faults.h */
 
     /* the tick under way */
     bool in_transaction;
@@ -145,6 +149,8 @@ int weir_server_find_cordon(struct weir_server *server, uint32_t kind, struct we
 bool weir_server_collect_gpus(struct weir_server *server);
 /* Takes in the devices as they were last read; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
+/* What is told of faults by now, and what that makes of the devices. */
+int weir_server_observe_faults(struct weir_server *server, struct weir_err *err);
 /* Both, for the devices where asked; logs what fails, and fails the transaction where that left
  * half of it in the edit. */
 void weir_server_look(struct weir_server *server, bool devices_too);

@@ -407,6 +407,12 @@ enum weir_fault_outcome weir_incident_outcome(const struct weir_incident *incide
     return weir_fault_outcome(incident->action, incident->family, incident->device.is_known);
 }
 
+bool weir_fault_breaker(uint32_t n_gpus, uint32_t n_failed_lately)
+{
+    return n_failed_lately >= WEIR_FAULT_BREAKER_MIN &&
+           n_failed_lately >= n_gpus / WEIR_FAULT_BREAKER_PART;
+}
+
 static const struct {
     const char *name;
     const char *words;

@@ -39,6 +39,9 @@ enum {
     WEIR_FAULT_HEADS_MAX = 16,
     /* The same link error on so many devices of a node at once is the fabric's, not theirs. */
     WEIR_INCIDENT_SPREAD_MIN = 4,
+    WEIR_FAULT_BREAKER_MS = 10 * 60 * 1000,
+    WEIR_FAULT_BREAKER_PART = 4, /* one of so many */
+    WEIR_FAULT_BREAKER_MIN = 3,
 };
 
 enum weir_incident_state {
@@ -128,6 +131,11 @@ enum weir_fault_outcome {
 enum weir_fault_outcome weir_fault_outcome(enum weir_fault_action action,
                                            enum weir_fault_family family, bool device_is_known);
 enum weir_fault_outcome weir_incident_outcome(const struct weir_incident *incident);
+/* Whether more of the fleet failed at once than faults of single GPUs explain, so that what fails
+ * next is to be told and left in service: of n GPUs a quarter, and at least three, within
+ * WEIR_FAULT_BREAKER_MS. */
+bool weir_fault_breaker(uint32_t n_gpus, uint32_t n_failed_lately);
+
 const char *weir_fault_outcome_name(enum weir_fault_outcome outcome);
 /* What weir does for it: the rest of a sentence. */
 const char *weir_fault_outcome_words(enum weir_fault_outcome outcome);
