@@ -37,8 +37,7 @@ static const char *const weir_sqlite_steps[] = {
     "  slot INTEGER NOT NULL, node TEXT NOT NULL, grants TEXT NOT "
     "NULL,"
     "  started_ms INTEGER NOT NULL, started_mono_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
-    "  not_before_ms INTEGER NOT NULL, detail TEXT NOT NULL, for_whom INTEGER NOT NULL,"
-    "  PRIMARY KEY(number, member)) STRICT, "
+    "  not_before_ms INTEGER NOT NULL, detail TEXT NOT NULL, PRIMARY KEY(number, member)) STRICT, "
     "WITHOUT ROWID;"
     "CREATE TABLE cordons(kind INTEGER NOT NULL, name TEXT NOT NULL, phase INTEGER NOT NULL, cause "
     "TEXT NOT NULL,"
@@ -48,6 +47,8 @@ static const char *const weir_sqlite_steps[] = {
     "  boot BLOB NOT NULL, actor TEXT NOT NULL, kind TEXT NOT NULL, cause TEXT NOT NULL, subject "
     "TEXT NOT NULL,"
     "  before TEXT NOT NULL, after TEXT NOT NULL) STRICT;",
+    /* 1 → 2 */
+    "ALTER TABLE tasks ADD COLUMN for_whom INTEGER NOT NULL DEFAULT 0;",
 };
 
 enum { WEIR_SQLITE_VERSION = WEIR_COUNT_OF(weir_sqlite_steps) };
