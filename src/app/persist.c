@@ -383,7 +383,8 @@ static bool same_task(const struct weir_task *a, const struct weir_task *b)
 {
     return a->state == b->state && a->attempt == b->attempt && a->stop_cause == b->stop_cause &&
            a->cause == b->cause && a->exit_status == b->exit_status &&
-           a->n_failures == b->n_failures && a->not_before_wall_ms == b->not_before_wall_ms;
+           a->n_failures == b->n_failures && a->not_before_wall_ms == b->not_before_wall_ms &&
+           a->for_whom == b->for_whom;
 }
 
 static bool same_workload(const struct weir_workload *a, const struct weir_workload *b)

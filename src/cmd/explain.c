@@ -127,7 +127,7 @@ static int explain(struct weir_client *client, const struct weir_args *args, str
                     name.len > 0 ? " (" : "", WEIR_STR_ARG(name), name.len > 0 ? ")" : "",
                     WEIR_STR_ARG(weir_client_text(answer, "state")));
     if (position.len > 0)
-        weir_buf_printf(&text, "%s number %.*s of those that wait",
+        weir_buf_printf(&text, "%s now number %.*s of those that wait",
                         weir_str_eq_c(weir_client_text(answer, "state"), "queued")
                             ? ","
                             : "; the rest of it is",

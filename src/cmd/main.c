@@ -6,6 +6,7 @@
 #include "base/str.h"
 #include "cmd/client.h"
 #include "cmd/help.h"
+#include "cmd/output.h"
 #include "cmd/version.h"
 
 #include <stdio.h>
@@ -163,8 +164,8 @@ static int run_command(const struct weir_command *command, int argc, char **argv
     }
     result = args.wants_help ? weir_help_command(command, &err) : run(command, &args, &err);
     /* What did not reach the disk or the pipe must not look like success. */
-    if (result >= 0 && fflush(stdout) != 0)
-        result = weir_error(&err, WEIR_E_IO, "write to standard output");
+    if (result >= 0)
+        result = weir_output_flush(&err) < 0 ? weir_error_code(&err) : result;
     if (result >= 0)
         return result;
     weir_command_complain(&err, NULL);
@@ -201,7 +202,7 @@ int weir_command_main(int argc, char **argv)
     }
     if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
         weir_help_overview(stdout);
-        return fflush(stdout) == 0 ? WEIR_EXIT_FINE : WEIR_EXIT_UNKNOWN;
+        return weir_output_flush(NULL) == 0 ? WEIR_EXIT_FINE : WEIR_EXIT_UNKNOWN;
     }
     if (strcmp(argv[at], "--version") == 0 || strcmp(argv[at], "-V") == 0)
         return weir_version_print();

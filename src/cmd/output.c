@@ -9,6 +9,7 @@
 #include "fmt/json.h"
 #include "fmt/yaml_write.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
@@ -52,6 +53,17 @@ static int print(const struct weir_buf *text, struct weir_err *err)
 {
     if (text->len > 0 && fwrite(text->data, 1, text->len, stdout) != text->len)
         return weir_error(err, WEIR_E_IO, "write to standard output");
+    return 0;
+}
+
+/* What is larger than the buffer is written past it, and only the stream remembers how that went.
+ */
+int weir_output_flush(struct weir_err *err)
+{
+    if (fflush(stdout) != 0)
+        return weir_error(err, WEIR_E_IO, "write to standard output: %s", strerrordesc_np(errno));
+    if (ferror(stdout) != 0)
+        return weir_error(err, WEIR_E_IO, "write to standard output: some of it is lost");
     return 0;
 }
 

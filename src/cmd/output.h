@@ -50,6 +50,8 @@ int weir_output_list(struct weir_client *client, const struct weir_args *args,
 /* One object. */
 int weir_output_object(const struct weir_tree *object, const struct weir_args *args,
                        const struct weir_output_kind *kind, struct weir_err *err);
+/* 0: all that was printed has left this process; else it is an error. */
+int weir_output_flush(struct weir_err *err);
 int weir_output_json(const struct weir_tree *tree, struct weir_err *err);
 int weir_output_yaml(const struct weir_tree *tree, struct weir_err *err);
 

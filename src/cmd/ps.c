@@ -47,10 +47,13 @@ static int check_queue(struct weir_client *client, const struct weir_args *args,
     const char *state = weir_args_text(args, "state");
     const struct weir_tree *answer = NULL;
 
-    if (queue == NULL || weir_args_has(args, "all") ||
-        (state != NULL && weir_workload_has_ended(weir_str(state))))
+    if (queue == NULL)
         return 0;
     weir_client_path(client, "/v1/queues/%s", queue);
+    if (client->no_path.code != 0)
+        return weir_error_pass(err, &client->no_path);
+    if (weir_args_has(args, "all") || (state != NULL && weir_workload_has_ended(weir_str(state))))
+        return 0;
     return weir_client_get(client, &arena, &answer, err);
 }
 

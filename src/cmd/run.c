@@ -228,12 +228,10 @@ static void tell_away(const struct weir_client *client)
 {
     const struct weir_http_endpoint *at = &client->http.endpoint;
 
-    if (at->unix_path != NULL)
-        fprintf(stderr, "weir: waiting for weir at '%s' (%s)\n", at->unix_path,
-                weir_http_endpoint_hint(at));
-    else
-        fprintf(stderr, "weir: waiting for weir at '%s:%u' (%s)\n", at->host, at->port,
-                weir_http_endpoint_hint(at));
+    char where[PATH_MAX];
+
+    weir_http_endpoint_text(at, where, sizeof(where));
+    fprintf(stderr, "weir: waiting for weir at '%s' (%s)\n", where, weir_http_endpoint_hint(at));
 }
 
 /* Sends it again, under the same key, while the server restarts: it cannot be taken twice. */

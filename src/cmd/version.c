@@ -3,6 +3,8 @@
 #include "cmd/commands.h"
 #include "cmd/revision.h"
 
+#include "cmd/output.h"
+
 #include <stdio.h>
 
 /* The libraries are linked in, so the versions of the build are those that run. */
@@ -12,7 +14,7 @@ int weir_version_print(void)
            WEIR_REVISION[0] != '\0' ? ")" : "");
     printf("libuv %s, SQLite %s, libyaml %s, compiler %s\n", WEIR_UV_VERSION, WEIR_SQLITE_VERSION,
            WEIR_YAML_VERSION, WEIR_COMPILER);
-    return fflush(stdout) == 0 ? WEIR_EXIT_FINE : WEIR_EXIT_UNKNOWN;
+    return weir_output_flush(NULL) == 0 ? WEIR_EXIT_FINE : WEIR_EXIT_UNKNOWN;
 }
 
 const char *weir_version_text(void)

@@ -81,11 +81,10 @@ static int print_event(const struct watch *watch, struct weir_str data, struct w
     }
     if (result == 0)
         result = weir_buf_check(&line, "an event", err);
-    if (result == 0 &&
-        (printf("%s%s", weir_buf_cstr(&line), watch->form == WEIR_OUTPUT_YAML ? "" : "\n") < 0 ||
-         fflush(stdout) != 0))
-        result = weir_error(err, WEIR_E_IO, "write to standard output");
-    return result;
+    if (result < 0)
+        return result;
+    printf("%s%s", weir_buf_cstr(&line), watch->form == WEIR_OUTPUT_YAML ? "" : "\n");
+    return weir_output_flush(err);
 }
 
 static int read_events(struct watch *watch, struct weir_sse_reader *reader, struct weir_err *err)

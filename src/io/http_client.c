@@ -8,6 +8,7 @@
 #include "io/unix_socket.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -94,15 +95,28 @@ const char *weir_http_endpoint_hint(const struct weir_http_endpoint *endpoint)
                : "is it running, and is the address right?";
 }
 
+struct weir_str weir_http_endpoint_text(const struct weir_http_endpoint *endpoint, char *text,
+                                        size_t size)
+{
+    bool is_v6 = endpoint->unix_path == NULL && strchr(endpoint->host, ':') != NULL;
+
+    if (endpoint->unix_path != NULL)
+        snprintf(text, size, "%s", endpoint->unix_path);
+    else
+        snprintf(text, size, "%s%s%s:%u", is_v6 ? "[" : "", endpoint->host, is_v6 ? "]" : "",
+                 endpoint->port);
+    return weir_str(text);
+}
+
 static int cannot_reach(const struct weir_http_client *client, int code, const char *why,
                         struct weir_err *err)
 {
     const struct weir_http_endpoint *at = &client->endpoint;
 
-    if (at->unix_path != NULL)
-        weir_error(err, code, "cannot reach weir at '%s': %s", at->unix_path, why);
-    else
-        weir_error(err, code, "cannot reach weir at '%s:%u': %s", at->host, at->port, why);
+    char where[PATH_MAX];
+
+    weir_http_endpoint_text(at, where, sizeof(where));
+    weir_error(err, code, "cannot reach weir at '%s': %s", where, why);
     if (code == WEIR_E_DENIED)
         weir_error_hint(err, "it serves other users only if root started it");
     else

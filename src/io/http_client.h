@@ -52,6 +52,10 @@ struct weir_http_header {
 };
 
 /* What to do where nobody answers: "start it with `weir up`", unless it is another machine. */
+/* "host:port", the address of an IPv6 host in brackets; or the socket's path. Cut where it is too
+ * long. */
+struct weir_str weir_http_endpoint_text(const struct weir_http_endpoint *endpoint, char *text,
+                                        size_t size);
 const char *weir_http_endpoint_hint(const struct weir_http_endpoint *endpoint);
 
 void weir_http_client_init(struct weir_http_client *client,

@@ -201,6 +201,8 @@ def test_a_tcp_address_where_nobody_listens(t):
     done = subprocess.run([weirlib.WEIR, 'ps'], capture_output=True, env=env, timeout=20)
     assert done.returncode == 3, done
     assert one_line(done) == f"weir: cannot reach weir at '127.0.0.1:{port}': Connection refused (start it with `weir up`)\n", done
+    done = subprocess.run([weirlib.WEIR, 'ps', '--server', f'http://[::1]:{port}'], capture_output=True, check=False)
+    assert f"cannot reach weir at '[::1]:{port}'" in one_line(done), done
 
 
 def test_addresses_to_listen_on(t):

@@ -171,7 +171,7 @@ z               -      -     -       -        0
                   "text": ["ok", "its limit is reached", "raise the limit", "starts about 14:20"]}
         self.start({EXPLAIN: always(200, answer)})
         self.assertEqual(self.weir("explain", "7").stdout.decode(), """\
-job 7 (job): queued, number 2 of those that wait
+job 7 (job): queued, now number 2 of those that wait
   - ok
     - its limit is reached  ← this blocks it
   raise the limit
@@ -489,6 +489,13 @@ class Xid(Case):
 
 
 class Help(Case):
+    def test_what_is_lost_is_no_success(self):
+        """Short and long texts: those longer than the buffer are written past it."""
+        for args in (["--version"], ["--help"], ["run", "--help"], ["help", "--completion", "bash"], ["help", "--man", "run"]):
+            with open("/dev/full", "wb") as full:
+                result = subprocess.run([WEIR, *args], stdout=full, stderr=subprocess.PIPE, env=self.env(), check=False)
+            self.assertEqual(result.returncode, 3, args)
+
     def commands(self):
         text = self.weir("--help").stdout.decode()
         return re.findall(r"(?m)^  ([a-z]+)  ", text.split("weir COMMAND --help")[0])

@@ -376,7 +376,7 @@ static void put_ends(const struct weir_words *words, const struct weir_verdict *
     put_more(n_more, out);
 }
 
-/* What comes free may go to those whose turn is before. */
+/* What comes free may go to others first, as the order is now. */
 static void put_before(const struct weir_words *words, const struct weir_verdict *verdict,
                        struct weir_buf *out)
 {
@@ -391,11 +391,13 @@ static void put_before(const struct weir_words *words, const struct weir_verdict
         const struct weir_workload *row =
             weir_world_workload(words->world, plan->verdicts[i].workload);
 
-        weir_buf_puts(out, i > 0 ? "" : n == 1 ? "; before it comes " : "; before it come ");
+        weir_buf_puts(out, i == 0 ? "; as the order is now, " : "");
         put_joint(i, n_shown, n - n_shown, out);
         weir_buf_printf(out, "workload/%llu", (unsigned long long)row->number);
     }
     put_more(n - n_shown, out);
+    if (n > 0)
+        weir_buf_puts(out, n == 1 ? " is looked at first" : " are looked at first");
 }
 
 void weir_words_unblock(const struct weir_words *words, const struct weir_verdict *verdict,

@@ -37,12 +37,19 @@ static const char *const weir_sqlite_steps[] = {
     "  slot INTEGER NOT NULL, node TEXT NOT NULL, grants TEXT NOT "
     "NULL,"
     "  started_ms INTEGER NOT NULL, started_mono_ms INTEGER NOT NULL, ended_ms INTEGER NOT NULL,"
-    "  not_before_ms INTEGER NOT NULL, detail TEXT NOT NULL, for_whom INTEGER NOT NULL,"
-    "  PRIMARY KEY(number, member)) STRICT, "
+    "  not_before_ms INTEGER NOT NULL, detail TEXT NOT NULL, PRIMARY KEY(number, member)) STRICT, "
     "WITHOUT ROWID;"
     "CREATE TABLE cordons(kind INTEGER NOT NULL, name TEXT NOT NULL, phase INTEGER NOT NULL, cause "
     "TEXT NOT NULL,"
     "  PRIMARY KEY(kind, name)) STRICT, WITHOUT ROWID;"
+    "CREATE TABLE events(seq INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL, mono_ms "
+    "INTEGER NOT NULL,"
+    "  boot BLOB NOT NULL, actor TEXT NOT NULL, kind TEXT NOT NULL, cause TEXT NOT NULL, subject "
+    "TEXT NOT NULL,"
+    "  before TEXT NOT NULL, after TEXT NOT NULL) STRICT;",
+    /* 1 → 2 */
+    "ALTER TABLE tasks ADD COLUMN for_whom INTEGER NOT NULL DEFAULT 0;",
+    /* 2 → 3 */
     "CREATE TABLE faults(seq INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL, mono_ms INTEGER NOT "
     "NULL, boot BLOB NOT NULL, source_seq INTEGER NOT NULL, node TEXT NOT NULL, event TEXT NOT "
     "NULL) "
@@ -50,12 +57,7 @@ static const char *const weir_sqlite_steps[] = {
     "CREATE TABLE marks(key TEXT NOT NULL PRIMARY KEY, cause TEXT NOT NULL, class TEXT NOT NULL, "
     "action INTEGER NOT NULL, next_action INTEGER NOT NULL, since_ms INTEGER NOT NULL, boot BLOB "
     "NOT "
-    "NULL) STRICT, WITHOUT ROWID;"
-    "CREATE TABLE events(seq INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL, mono_ms "
-    "INTEGER NOT NULL,"
-    "  boot BLOB NOT NULL, actor TEXT NOT NULL, kind TEXT NOT NULL, cause TEXT NOT NULL, subject "
-    "TEXT NOT NULL,"
-    "  before TEXT NOT NULL, after TEXT NOT NULL) STRICT;",
+    "NULL) STRICT, WITHOUT ROWID;",
 };
 
 enum { WEIR_SQLITE_VERSION = WEIR_COUNT_OF(weir_sqlite_steps) };

@@ -351,14 +351,16 @@ static void test_unblock_after_others(void **state)
     f.plan.verdicts = verdicts;
     f.plan.n_verdicts = 6;
     assert_unblock(&verdicts[0], "what it needs comes free with the end of workload/7");
-    assert_unblock(&verdicts[1], "what it needs comes free with the end of workload/7; before it "
-                                 "comes workload/1");
-    assert_unblock(&verdicts[3], "what it needs comes free with the end of workload/7; before it "
-                                 "come workload/1, workload/2 and workload/3");
+    assert_unblock(&verdicts[1], "what it needs comes free with the end of workload/7; as the "
+                                 "order is now, workload/1 is looked at first");
+    assert_unblock(&verdicts[3],
+                   "what it needs comes free with the end of workload/7; as the "
+                   "order is now, workload/1, workload/2 and workload/3 are looked at "
+                   "first");
     verdicts[5].unblock = WEIR_UNBLOCK_WAIT_FOR_ANY;
     assert_unblock(&verdicts[5], "what it needs is free by now: it is looked at again with the end "
-                                 "of any of workload/7; before it come workload/1, workload/2, "
-                                 "workload/3 and 2 more");
+                                 "of any of workload/7; as the order is now, workload/1, "
+                                 "workload/2, workload/3 and 2 more are looked at first");
 }
 
 static void test_times(void **state)
