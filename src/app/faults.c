@@ -371,22 +371,50 @@ static bool concerns(const struct weir_incident *incident, enum weir_fault_outco
     return outcome == WEIR_FAULT_OUTCOME_FABRIC || is_same_address(at, &incident->device);
 }
 
+/* Of a device that the driver does not show: the log alone knows of it. */
+static int tell_of_unknown(struct weir_server *server, const struct weir_incident *incident,
+                           struct weir_err *err)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    char subject[128] = "node/";
+    int r;
+
+    weir_log_warn("gpu.fault", "%04x:%02x:%02x.0, which the driver does not show: %s (%s)",
+                  incident->device.domain, incident->device.bus, incident->device.device,
+                  incident->evidence, incident->class);
+    if (!weir_table_is_live(&world->tables[WEIR_TABLE_NODES], incident->device.node))
+        return 0;
+    snprintf(subject, sizeof(subject), "node/%.*s",
+             WEIR_STR_ARG(weir_str_cut(
+                 weir_world_string(world, weir_world_node(world, incident->device.node)->name),
+                 100)));
+    r = weir_server_begin(server, err);
+    if (r == 0)
+        r = weir_server_event(server, WEIR_STR("weir"), "gpu.fault", weir_str(subject),
+                              weir_str(incident->class), WEIR_STR(""), weir_str(incident->evidence),
+                              err);
+    return r < 0 ? weir_server_fail(server, r, err) : 0;
+}
+
 static int take_out(struct weir_server *server, const struct weir_incident *incident,
                     enum weir_fault_outcome outcome, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_gpu_device *devices = NULL;
     uint32_t n = list(server, &arena, &devices);
+    uint32_t n_there = 0;
     int r = 0;
 
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         struct weir_fault_device at;
 
-        if (address_of(server, &devices[i], &at) && concerns(incident, outcome, &at) &&
-            may_mark(server, n))
+        if (!address_of(server, &devices[i], &at) || !concerns(incident, outcome, &at))
+            continue;
+        n_there++;
+        if (may_mark(server, n))
             r = mark_gpu(server, devices[i].uuid, incident, err);
     }
-    return r;
+    return r == 0 && n_there == 0 ? tell_of_unknown(server, incident, err) : r;
 }
 
 /* Nothing new is placed there, as if a person had said so; what runs goes on. */
@@ -440,8 +468,7 @@ static int record_only(struct weir_server *server, const struct weir_incident *i
                      weir_str(incident->evidence), err);
         return r < 0 ? weir_server_fail(server, r, err) : 0;
     }
-    weir_log_warn("gpu.fault", "%s: %s", incident->class, incident->evidence);
-    return 0;
+    return tell_of_unknown(server, incident, err);
 }
 
 static int judge(struct weir_server *server, const struct weir_incident *incident,

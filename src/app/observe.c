@@ -410,14 +410,14 @@ static int put_back_device(struct weir_server *server, uint32_t index,
 }
 
 static void log_health(const struct weir_server *server, const struct weir_device *row,
-                       struct weir_str cause)
+                       uint32_t before, struct weir_str cause)
 {
     struct weir_str uuid = weir_world_string(weir_edit_view(server->edit), row->uuid);
 
     if (row->health == WEIR_DEVICE_LOST)
         weir_log_warn("gpu.lost", "%.*s does not answer: %.*s", WEIR_STR_ARG(uuid),
                       WEIR_STR_ARG(cause));
-    else if (row->health == WEIR_DEVICE_HEALTHY)
+    else if (row->health == WEIR_DEVICE_HEALTHY && before == WEIR_DEVICE_LOST)
         weir_log_info("gpu.back", "%.*s answers again", WEIR_STR_ARG(uuid));
 }
 
@@ -426,6 +426,7 @@ static int set_health(struct weir_server *server, uint32_t index, enum weir_devi
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_device *row;
+    uint32_t before;
     uint32_t why;
     int r;
 
@@ -437,10 +438,11 @@ static int set_health(struct weir_server *server, uint32_t index, enum weir_devi
     row = weir_edit_device(server->edit, index);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU's health");
+    before = row->health;
     row->health = health;
     row->health_cause = why;
     server->dirty = true;
-    log_health(server, row, cause);
+    log_health(server, row, before, cause);
     return 0;
 }
 
@@ -568,5 +570,7 @@ void weir_server_look(struct weir_server *server, bool devices_too)
     }
     if (is_half_made)
         weir_server_fail(server, r, &err);
+    else if (weir_server_faults_read(server, &err) < 0)
+        weir_log_warn("faults.look", "%s", err.text); /* the transaction has failed by then */
     server->dirty |= server->has_news;
 }

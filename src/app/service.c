@@ -2,6 +2,7 @@
  * transaction and the edit; a write that fails half-way fails the whole transaction
  * (transaction.c), so nothing is ever half applied. */
 #include "app/decision_log.h"
+#include "app/faults.h"
 #include "app/service_impl.h"
 #include "base/cleanup.h"
 #include "base/count.h"
@@ -215,6 +216,21 @@ static const struct weir_gpu_device *service_gpu(void *ctx, struct weir_str uuid
     return NULL;
 }
 
+static bool service_fault(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark)
+{
+    const struct weir_server_mark *mark = weir_server_faults_mark(ctx, uuid);
+
+    if (mark != NULL)
+        *ret_mark = (struct weir_mark_record){.key = weir_str(mark->key),
+                                              .cause = weir_str(mark->cause),
+                                              .class = weir_str(mark->class),
+                                              .action = mark->action,
+                                              .then = mark->then,
+                                              .since_wall_ms = mark->since_wall_ms,
+                                              .boot_id = mark->boot_id};
+    return mark != NULL;
+}
+
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service)
 {
     *ret_service = (struct weir_service){
@@ -228,6 +244,7 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .eta_run = service_eta_run,
         .eta_end = service_eta_end,
         .gpu = service_gpu,
+        .fault = service_fault,
         .is_ready = service_is_ready,
         .policy = service_policy,
         .counters = service_counters,

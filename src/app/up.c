@@ -18,6 +18,7 @@
 #include "base/map.h"
 #include "base/time.h"
 #include "edge/api/api.h"
+#include "edge/kernlog/kernlog.h"
 #include "edge/local/cluster.h"
 #include "edge/local/output.h"
 #include "edge/nvml/gpus.h"
@@ -51,6 +52,7 @@ struct up {
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
+    struct weir_kernlog *kernlog; /* NULL: it may not be read */
     struct weir_api *api;
     struct weir_server server;
     struct weir_service service;
@@ -59,6 +61,7 @@ struct up {
     uv_check_t after_io;
     uv_poll_t notes;
     uv_poll_t gpu_notes;
+    uv_poll_t kernlog_notes;
     uv_poll_t *launcher;
     int launcher_fd;
     int launcher_events;
@@ -149,6 +152,18 @@ static void on_gpus(uv_poll_t *poll, int status, int events)
         return;
     weir_server_look(&up->server, true);
     up->devices_mono_ms = read_clock(NULL).mono_ms;
+}
+
+/* The tick reads it. */
+static void on_kernlog(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+
+    (void)events;
+    if (status < 0)
+        uv_poll_stop(poll);
+    else if (!up->server.is_stopping)
+        up->server.dirty = true;
 }
 
 static void note_launcher(struct up *up, int result, const char *why)
@@ -278,6 +293,13 @@ static int start_loop(struct up *up, struct weir_err *err)
     r = uv_poll_init(&up->loop, &up->gpu_notes, up->server.gpu.notice_fd);
     if (r < 0)
         return weir_error(err, WEIR_E_IO, "watch the GPUs: %s", uv_strerror(r));
+    if (up->kernlog != NULL && weir_kernlog_fd(up->kernlog) >= 0) {
+        r = uv_poll_init(&up->loop, &up->kernlog_notes, weir_kernlog_fd(up->kernlog));
+        if (r < 0)
+            return weir_error(err, WEIR_E_IO, "watch the kernel's log: %s", uv_strerror(r));
+        up->kernlog_notes.data = up;
+        uv_poll_start(&up->kernlog_notes, UV_READABLE, on_kernlog);
+    }
     uv_check_init(&up->loop, &up->after_io);
     uv_timer_init(&up->loop, &up->wake);
     uv_timer_init(&up->loop, &up->look);
@@ -474,6 +496,19 @@ static int open_gpus(struct up *up, struct weir_err *err)
                            hint[0] != '\0' ? "; " : "");
 }
 
+/* Without it faults are known by what the driver tells alone. */
+static void open_kernlog(struct up *up)
+{
+    bool is_simulated = weir_gpus_are_simulated(up->gpus);
+    struct weir_err why = WEIR_ERR_INIT;
+    char path[PATH_BYTES] = "/dev/kmsg";
+
+    if (is_simulated)
+        snprintf(path, sizeof(path), "%s/sim/kmsg", up->data_dir);
+    if (weir_kernlog_open(path, is_simulated, &up->kernlog, &up->server.fault_source, &why) < 0)
+        weir_log_warn("kernlog", "%s: of GPU faults only what the driver tells is known", why.text);
+}
+
 static int open_all(struct up *up, struct weir_err *err)
 {
     int r = open_data_dir(up, err);
@@ -488,6 +523,8 @@ static int open_all(struct up *up, struct weir_err *err)
         r = open_jobs(up, err);
     if (r == 0)
         r = open_gpus(up, err);
+    if (r == 0)
+        open_kernlog(up);
     if (r == 0)
         r = weir_decision_log_open(up->data_dir, weir_decision_limits_default(), &up->server.log,
                                    err);
@@ -526,6 +563,7 @@ static void close_all(struct up *up)
     weir_arena_finish(&up->server.plan_arenas[0]);
     weir_arena_finish(&up->server.plan_arenas[1]);
     weir_decision_log_close(up->server.log);
+    weir_kernlog_close(up->kernlog);
     weir_gpus_close(up->gpus);
     weir_local_close(up->local);
     weir_sqlite_close(up->sqlite);

@@ -86,6 +86,9 @@ struct weir_service {
     void (*eta_end)(struct weir_service_eta *eta);
     /* What the driver said of a GPU last; NULL: nothing is known, or no memory for it. */
     const struct weir_gpu_device *(*gpu)(void *ctx, struct weir_str uuid, struct weir_arena *arena);
+    /* Why a GPU is out of service; false: it is not for a fault. Texts live until something is
+     * changed. */
+    bool (*fault)(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);
     struct weir_service_counters (*counters)(void *ctx); /* since the start */

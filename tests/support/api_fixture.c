@@ -241,6 +241,16 @@ static const struct weir_gpu_device *fake_gpu(void *ctx, struct weir_str uuid,
     return f->gpu != NULL && weir_str_eq(f->gpu->uuid, uuid) ? f->gpu : NULL;
 }
 
+static bool fake_fault(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark)
+{
+    const struct api_fixture *f = ctx;
+
+    if (f->mark == NULL || !weir_str_eq(f->mark->key, uuid))
+        return false;
+    *ret_mark = *f->mark;
+    return true;
+}
+
 struct api_output *api_find_output(struct api_fixture *f, uint64_t number, uint32_t member,
                                    uint32_t attempt, enum weir_stream stream)
 {
@@ -299,6 +309,7 @@ static void make_service(struct api_fixture *f)
         .signal = fake_signal,
         .set_phase = fake_set_phase,
         .gpu = fake_gpu,
+        .fault = fake_fault,
     };
 }
 

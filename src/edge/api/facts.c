@@ -408,6 +408,7 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     put_u64(w, "index", d->index);
     put_text(w, "state", weir_device_standing_name(weir_device_standing(d, node)));
     put_text(w, "health", weir_device_health_name((enum weir_device_health)d->health));
+    weir_api_put_name(w, "cause", weir_world_string(world, d->health_cause));
     put_bool(w, "cordoned", d->cordoned != 0);
     put_holders(w, api, d);
     put_u64(w, "foreign_processes", d->n_foreign);

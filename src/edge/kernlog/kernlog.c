@@ -120,6 +120,14 @@ static int read_piece(struct reading *r, int fd, char *piece, size_t *ret_n, str
     return *ret_n > 0 ? take_lines(r, weir_str_n(piece, *ret_n - 1)) : 0;
 }
 
+/* One look is all it takes where nothing was added: it is asked often. */
+static bool has_more(const struct weir_kernlog *log)
+{
+    struct stat st;
+
+    return stat(log->path, &st) == 0 && (st.st_size != log->at || st.st_ino != log->inode);
+}
+
 static int read_file(struct reading *r, struct weir_err *err)
 {
     int fd = open(r->log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
@@ -151,7 +159,9 @@ static int read_log(void *ctx, uint64_t after, weir_fault_each each, void *arg,
     struct weir_kernlog *log = ctx;
     struct reading reading = {log, after, each, arg};
 
-    return log->is_file ? read_file(&reading, err) : read_device(&reading, err);
+    if (!log->is_file)
+        return read_device(&reading, err);
+    return has_more(log) ? read_file(&reading, err) : 0;
 }
 
 /* ---- life ---- */

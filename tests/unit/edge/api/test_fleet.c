@@ -5,6 +5,7 @@
 #include "edge/api/impl.h"
 #include "fmt/prom.h"
 #include "fmt/schema.h"
+#include "model/fault.h"
 
 static void post(const char *method, const char *target, int status, const char *asked)
 {
@@ -75,6 +76,35 @@ static void test_gpus(void **state)
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-0/cordon", 202, "phase gpu GPU-0 cordoned");
     post("POST", "/v1/gpus/GPU-0/uncordon", 202, "phase gpu GPU-0 ready");
+}
+
+/* Of a GPU that is out of service for a fault: why, and what a person is to do. */
+static void test_gpu_fault(void **state)
+{
+    const struct weir_mark_record mark = {.key = WEIR_STR("GPU-1"),
+                                          .cause = WEIR_STR("Xid 79, it fell off"),
+                                          .class = WEIR_STR("xid:79"),
+                                          .action = WEIR_FAULT_ACTION_REBOOT_NODE,
+                                          .then = WEIR_FAULT_ACTION_SUPPORT,
+                                          .since_wall_ms = 1700000000000};
+    struct api_answer answer;
+
+    (void)state;
+    api_tick(&f);
+    f.mark = &mark;
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "fault.class"), "xid:79");
+    assert_string_equal(api_text(&answer, "fault.evidence"), "Xid 79, it fell off");
+    assert_string_equal(api_text(&answer, "fault.since_ms"), "1700000000000");
+    assert_string_equal(api_text(&answer, "fault.to_do"),
+                        weir_fault_action_words(WEIR_FAULT_ACTION_REBOOT_NODE));
+    assert_string_equal(api_text(&answer, "fault.if_that_does_not_help"),
+                        weir_fault_action_words(WEIR_FAULT_ACTION_SUPPORT));
+    api_answer_finish(&answer);
+    get("/v1/gpus/GPU-0", 200, &answer);
+    assert_string_equal(api_text(&answer, "fault"), "null");
+    api_answer_finish(&answer);
+    f.mark = NULL;
 }
 
 static void test_gpu_reading(void **state)
@@ -543,13 +573,11 @@ static void test_openapi_schemas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_queues),         TEST(test_gpus),
-        TEST(test_gpu_reading),    TEST(test_gpu_by_prefix),
-        TEST(test_gpu_states),     TEST(test_nodes),
-        TEST(test_apply),          TEST(test_draining),
-        TEST(test_about),          TEST(test_metrics),
-        TEST(test_snapshot),       TEST(test_large_snapshot),
-        TEST(test_openapi_routes), TEST(test_openapi_schemas),
+        TEST(test_queues),         TEST(test_gpus),           TEST(test_gpu_reading),
+        TEST(test_gpu_fault),      TEST(test_gpu_by_prefix),  TEST(test_gpu_states),
+        TEST(test_nodes),          TEST(test_apply),          TEST(test_draining),
+        TEST(test_about),          TEST(test_metrics),        TEST(test_snapshot),
+        TEST(test_large_snapshot), TEST(test_openapi_routes), TEST(test_openapi_schemas),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
