@@ -24,7 +24,8 @@ struct weir_kernlog {
     bool is_file;
     int64_t at; /* in the file */
     ino_t inode;
-    uint64_t last_seq;
+    uint64_t last_seq;  /* read */
+    uint64_t last_told; /* of what was told, and taken */
     bool has_seq;
     uint64_t n_missed;
     char record[WEIR_KMSG_RECORD_MAX + 1];
@@ -59,7 +60,20 @@ static int take_record(struct reading *r, struct weir_str text)
     while (result == 0 &&
            weir_fault_from_kmsg(&kmsg, 0, (int64_t)(kmsg.at_us / US_PER_MS), &at, &event))
         result = r->each(r->arg, kmsg.seq, &event);
+    if (result == 0 && at > 0 && kmsg.seq > log->last_told)
+        log->last_told = kmsg.seq;
     return result;
+}
+
+/* All that is still there is read again. */
+static void rewind_log(struct weir_kernlog *log)
+{
+    log->at = 0;
+    log->inode = 0;
+    log->has_seq = false;
+    log->last_told = 0;
+    if (!log->is_file)
+        lseek(log->fd, 0, SEEK_SET);
 }
 
 /* ---- the device: one read is one record ---- */
@@ -116,6 +130,11 @@ static int read_piece(struct reading *r, int fd, char *piece, size_t *ret_n, str
     if (n < 0)
         return weir_error_errno(err, errno, "read '%s'", r->log->path);
     *ret_n = whole_lines(piece, (size_t)n);
+    if (*ret_n == 0 && n == FILE_BYTES_AT_ONCE) { /* no record is as long */
+        r->log->at += n;
+        *ret_n = (size_t)n;
+        return 0;
+    }
     r->log->at += (int64_t)*ret_n;
     return *ret_n > 0 ? take_lines(r, weir_str_n(piece, *ret_n - 1)) : 0;
 }
@@ -158,10 +177,17 @@ static int read_log(void *ctx, uint64_t after, weir_fault_each each, void *arg,
 {
     struct weir_kernlog *log = ctx;
     struct reading reading = {log, after, each, arg};
+    int r = 0;
 
+    if (after < log->last_told)
+        rewind_log(log);
     if (!log->is_file)
-        return read_device(&reading, err);
-    return has_more(log) ? read_file(&reading, err) : 0;
+        r = read_device(&reading, err);
+    else if (has_more(log))
+        r = read_file(&reading, err);
+    if (r < 0)
+        rewind_log(log);
+    return r;
 }
 
 /* ---- life ---- */
