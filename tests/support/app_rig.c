@@ -33,6 +33,8 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                      uint32_t *ret_n, struct weir_err *err)
 {
     static const char *const uuids[RIG_GPUS] = {"GPU-0", "GPU-1", "GPU-2", "GPU-3"};
+    static const char *const places[RIG_GPUS] = {"0000:00:00.0", "0000:01:00.0", "0000:02:00.0",
+                                                 "0000:03:00.0"};
     struct app_rig *rig = ctx;
     struct weir_gpu_device *devices;
     uint32_t n = 0;
@@ -44,14 +46,16 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for devices");
     for (uint32_t i = 0; i < RIG_GPUS; i++)
         if (!rig->gpu_is_absent[i])
-            devices[n++] = (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
-                                                    .name = WEIR_STR("NVIDIA H100"),
-                                                    .class = WEIR_STR("h100-sxm"),
-                                                    .index = i,
-                                                    .state = rig->gpu_is_lost[i] ? WEIR_GPU_LOST
-                                                                                 : WEIR_GPU_READY,
-                                                    .valid = WEIR_GPU_HAS_MEMORY,
-                                                    .memory_total_bytes = 80LL << 30};
+            devices[n++] =
+                (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
+                                         .name = WEIR_STR("NVIDIA H100"),
+                                         .class = WEIR_STR("h100-sxm"),
+                                         .index = i,
+                                         .pci = weir_str(rig->shows_pci ? places[i] : ""),
+                                         .state =
+                                             rig->gpu_is_lost[i] ? WEIR_GPU_LOST : WEIR_GPU_READY,
+                                         .valid = WEIR_GPU_HAS_MEMORY,
+                                         .memory_total_bytes = 80LL << 30};
     *ret_devices = devices;
     *ret_n = n;
     return 0;

@@ -56,6 +56,7 @@ struct app_rig {
     /* the devices */
     bool gpu_is_absent[RIG_GPUS];
     bool gpu_is_lost[RIG_GPUS];
+    bool shows_pci; /* GPU-n is at 0000:0n:00.0: without, no fault is of it */
     int list_result;
 
     /* the store: call number `fail_at` of those that write fails (< 0: none) */
