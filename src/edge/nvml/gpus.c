@@ -1,6 +1,7 @@
 #include "edge/nvml/gpus.h"
 
 #include "base/arena.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "edge/nvml/prober.h"
@@ -55,14 +56,42 @@ static int find_in_fleet(const struct weir_gpus *gpus, struct weir_str uuid, uin
                       WEIR_STR_ARG(uuid));
 }
 
-static int gpus_occupy(void *ctx, struct weir_str uuid, uint32_t pid, int64_t bytes,
+/* A name that this version does not know was accepted by another one. */
+static uint32_t profile_of(const struct weir_gpu_occupant *occupant)
+{
+    uint32_t profile;
+
+    if (weir_sim_profile_from_name(occupant->profile.ptr, occupant->profile.len, &profile))
+        return profile;
+    return weir_sim_profile_of_class((enum weir_class)occupant->class);
+}
+
+static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                        struct weir_err *err)
 {
     struct weir_gpus *gpus = ctx;
+    int64_t now_ms = weir_clock_mono_ms();
+    /* An instant of another boot may lie ahead. */
+    int64_t began_ms =
+        occupant->began_ms > 0 && occupant->began_ms < now_ms ? occupant->began_ms : now_ms;
+    uint32_t profile = profile_of(occupant);
+    struct weir_sim_load load = {
+        .pid = occupant->pid,
+        .kind = WEIR_SIM_COMPUTE,
+        .profile = (uint16_t)profile,
+        .seed = occupant->seed,
+        .begin_ms = began_ms,
+        .gpu_instance = WEIR_NVML_NO_INSTANCE,
+        .compute_instance = WEIR_NVML_NO_INSTANCE,
+    };
     uint32_t index;
     int r = find_in_fleet(gpus, uuid, &index, err);
 
-    return r < 0 ? r : weir_sim_fleet_set_process(gpus->fleet, index, pid, (uint64_t)bytes, err);
+    if (r < 0)
+        return r;
+    load.memory_bytes =
+        weir_sim_fleet_memory_for(gpus->fleet, index, &load, (uint64_t)occupant->memory_bytes);
+    return weir_sim_fleet_set_load(gpus->fleet, index, &load, began_ms, err);
 }
 
 static int gpus_vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err)

@@ -37,12 +37,14 @@ struct plane {
     size_t n_env;
     int64_t stop_grace_ms; /* of that */
     int list_result;
+    bool could_not_list; /* the last time, for want of memory */
     uint32_t n_gpus;
-    enum weir_gpu_state last_gpu; /* not READY: it tells its name only */
-    int64_t memory_bytes;         /* of each, */
-    bool hides_memory;            /* where they tell it */
-    const char *class;            /* of all of them */
-    uint32_t pids[N_GPUS + 1];    /* on each device */
+    enum weir_gpu_state last_gpu;                   /* not READY: it tells its name only */
+    int64_t memory_bytes;                           /* of each, */
+    bool hides_memory;                              /* where they tell it */
+    const char *class;                              /* of all of them */
+    uint32_t pids[N_GPUS + 1];                      /* on each device */
+    struct weir_gpu_occupant occupants[N_GPUS + 1]; /* the last on each */
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
     int n_answers;
@@ -155,6 +157,7 @@ static inline int list_gpus(void *ctx, struct weir_arena *arena,
     (void)ctx;
     if (plane->list_result < 0)
         return weir_error(err, plane->list_result, "told to fail");
+    plane->could_not_list = devices == NULL;
     if (devices == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory");
     for (uint32_t i = 0; i < plane->n_gpus; i++)
@@ -180,13 +183,16 @@ static inline uint32_t *pid_on(struct weir_str uuid)
     return &plane->pids[uuid.ptr[uuid.len - 1] - '0'];
 }
 
-static inline int occupy(void *ctx, struct weir_str uuid, uint32_t pid, int64_t bytes,
+static inline int occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                          struct weir_err *err)
 {
+    struct weir_gpu_occupant *seen = &plane->occupants[pid_on(uuid) - plane->pids];
+
     (void)ctx;
-    (void)bytes;
     (void)err;
-    *pid_on(uuid) = pid;
+    *pid_on(uuid) = occupant->pid;
+    *seen = *occupant;
+    seen->profile = weir_str(weir_str_dup(occupant->profile, &plane->arena));
     return 0;
 }
 

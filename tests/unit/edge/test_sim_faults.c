@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../../support/sim_process.h"
 #include "sim_rig.h"
 
 static int set_up(void **state)
@@ -476,7 +477,7 @@ static void a_boot_leaves_the_identity_only(void **state)
     FILE *file;
 
     (void)state;
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 7, 1, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 7, 1, NULL), 0);
     order("gpu 0 ecc 2\ngpu 1 lost");
     memcpy(uuid, weir_sim_fleet_facts(fleet, 0)->uuid, sizeof(uuid));
     fleet = weir_sim_fleet_close(fleet);

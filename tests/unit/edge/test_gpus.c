@@ -1,0 +1,173 @@
+/* Jobs on simulated GPUs, as they are read through the library and the adapter. */
+#include "../support.h"
+
+#include "base/arena.h"
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/units.h"
+#include "edge/nvml/gpus.h"
+#include "model/world.h"
+
+#include "temp_dir.h"
+
+enum { WAIT_MS = 20000, PID = 4711 };
+
+static struct weir_gpus *gpus;
+static struct weir_gpu_port port;
+static struct weir_arena arena;
+static struct weir_gpu_device *devices;
+
+static int open_gpus(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (temp_dir_make(state) < 0)
+        return -1;
+    if (weir_gpus_open(temp_dir, WEIR_STR("2xH100"), &gpus, &port, &err) < 0)
+        fail_msg("%s", err.text);
+    return 0;
+}
+
+static int close_gpus(void **state)
+{
+    gpus = weir_gpus_close(gpus);
+    weir_arena_finish(&arena);
+    return temp_dir_remove(state);
+}
+
+static const struct weir_gpu_device *read_device(uint32_t index)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    uint32_t n;
+
+    weir_arena_reset(&arena);
+    port.collect(port.ctx, &(struct weir_gpu_sink){0});
+    if (port.list(port.ctx, &arena, &devices, &n, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(n, 2);
+    return &devices[index];
+}
+
+static const struct weir_gpu_process *process_on(uint32_t index, uint32_t pid)
+{
+    const struct weir_gpu_sample *sample = read_device(index)->sample;
+
+    for (uint32_t i = 0; sample != NULL && i < sample->n_processes; i++)
+        if (sample->processes[i].pid == pid)
+            return &sample->processes[i];
+    return NULL;
+}
+
+/* Until the reader has come by. */
+static const struct weir_gpu_process *wait_for(uint32_t index, uint32_t pid, bool is_there)
+{
+    int64_t until_ms = weir_clock_mono_ms() + WAIT_MS;
+    const struct weir_gpu_process *process;
+
+    do {
+        process = process_on(index, pid);
+        if ((process != NULL) == is_there)
+            return process;
+        usleep(10000);
+    } while (weir_clock_mono_ms() < until_ms);
+    fail_msg("waited in vain");
+    return NULL;
+}
+
+static int occupy(uint32_t index, const struct weir_gpu_occupant *occupant)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int r = port.occupy(port.ctx, read_device(index)->uuid, occupant, &err);
+
+    if (r < 0)
+        fail_msg("%s", err.text);
+    return r;
+}
+
+static int64_t metric(uint32_t index, enum weir_gpu_metric which)
+{
+    const struct weir_gpu_sample *sample = devices[index].sample;
+
+    assert_true(weir_gpu_has_metric(&sample->metrics, which));
+    return sample->metrics.of[which];
+}
+
+/* A job of ten minutes ago, and one beside it that waits for its input. */
+static void a_job_shows_as_what_it_is(void **state)
+{
+    struct weir_gpu_occupant training = {.pid = PID,
+                                         .class = WEIR_CLASS_TRAINING,
+                                         .seed = 7,
+                                         .memory_bytes = 60 * WEIR_GIB,
+                                         .began_ms = weir_clock_mono_ms() - 600000};
+    struct weir_gpu_occupant starved = training;
+    struct weir_str uuid;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    starved.pid++;
+    starved.profile = WEIR_STR("starved");
+    starved.memory_bytes = 0;
+    occupy(0, &training);
+    occupy(1, &starved);
+    wait_for(0, PID, true);
+    assert_int_equal(wait_for(0, PID, true)->used_bytes, 60 * WEIR_GIB);
+    assert_in_range(metric(0, WEIR_GPU_UTILIZATION_PERCENT), 84, 100);
+    assert_in_range(metric(0, WEIR_GPU_POWER_MW), 500000, 700000);
+    assert_int_equal(metric(0, WEIR_GPU_MEMORY_USED_BYTES), 60 * WEIR_GIB);
+    /* Nobody said how much: something that the GPU has. */
+    assert_in_range(wait_for(1, PID + 1, true)->used_bytes, 25 * WEIR_GIB, 45 * WEIR_GIB);
+    assert_in_range(metric(1, WEIR_GPU_UTILIZATION_PERCENT), 0, 24);
+    assert_null(process_on(1, PID));
+    uuid = read_device(0)->uuid;
+    assert_int_equal(port.vacate(port.ctx, uuid, PID, &err), 0);
+    wait_for(0, PID, false);
+    assert_int_equal(port.vacate(port.ctx, uuid, PID, &err), WEIR_E_NOT_FOUND);
+    assert_int_equal(port.occupy(port.ctx, WEIR_STR("GPU-x"), &training, &err), WEIR_E_NOT_FOUND);
+}
+
+static void who_comes_later_gets_what_is_left(void **state)
+{
+    struct weir_gpu_occupant first = {
+        .pid = PID, .profile = WEIR_STR("held"), .memory_bytes = 70 * WEIR_GIB, .seed = 1};
+    struct weir_gpu_occupant second = {
+        .pid = PID + 1, .profile = WEIR_STR("held"), .memory_bytes = 70 * WEIR_GIB, .seed = 2};
+    int64_t room;
+
+    (void)state;
+    occupy(0, &first);
+    occupy(0, &second);
+    wait_for(0, PID + 1, true);
+    room = devices[0].memory_total_bytes - devices[0].memory_reserved_bytes;
+    assert_int_equal(wait_for(0, PID + 1, true)->used_bytes, room - 70 * WEIR_GIB);
+    /* One that is there already does not stand in its own way. */
+    occupy(0, &first);
+    assert_int_equal(wait_for(0, PID, true)->used_bytes, 70 * WEIR_GIB);
+}
+
+/* An instant of before the boot, and a profile of another version. */
+static void what_makes_no_sense_is_as_usual(void **state)
+{
+    struct weir_gpu_occupant odd = {.pid = PID,
+                                    .class = WEIR_CLASS_DEV,
+                                    .profile = WEIR_STR("quantum"),
+                                    .began_ms = INT64_MAX - 1,
+                                    .seed = 3};
+
+    (void)state;
+    occupy(0, &odd);
+    wait_for(0, PID, true);
+    assert_in_range(metric(0, WEIR_GPU_UTILIZATION_PERCENT), 0, 16);
+    assert_in_range(metric(0, WEIR_GPU_MEMORY_USED_BYTES), 0, 18 * WEIR_GIB);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_job_shows_as_what_it_is, open_gpus, close_gpus),
+        cmocka_unit_test_setup_teardown(who_comes_later_gets_what_is_left, open_gpus, close_gpus),
+        cmocka_unit_test_setup_teardown(what_makes_no_sense_is_as_usual, open_gpus, close_gpus),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
