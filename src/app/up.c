@@ -9,6 +9,7 @@
 #include "app/datadir.h"
 #include "app/decision_log.h"
 #include "app/demo.h"
+#include "app/faults.h"
 #include "app/schemas.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -534,6 +535,8 @@ static int open_all(struct up *up, struct weir_err *err)
         r = open_jobs(up, err);
     if (r == 0)
         r = open_gpus(up, err);
+    if (r == 0 && up->options->simulate_faults != NULL)
+        r = weir_faults_read(up->gpus, up->options->simulate_faults, err);
     if (r == 0)
         r = weir_decision_log_open(up->data_dir, weir_decision_limits_default(), &up->server.log,
                                    err);
@@ -612,6 +615,10 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
         printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
                up.data_dir);
         fflush(stdout);
+        if (options->simulate_faults != NULL)
+            r = weir_faults_start(up.gpus, &up.loop, err);
+    }
+    if (r == 0) {
         uv_run(&up.loop, UV_RUN_DEFAULT);
         weir_log_info("stopped", "weir is down");
     }

@@ -16,6 +16,7 @@ const struct weir_command *const weir_commands[] = {
     &weir_command_cordon,
     &weir_command_uncordon,
     &weir_command_drain,
+    &weir_command_sim,
     &weir_command_snapshot,
     &weir_command_xid,
     &weir_command_up,

@@ -372,6 +372,10 @@ struct weir_gpu_port {
     int (*occupy)(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                   struct weir_err *err);
     int (*vacate)(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err);
+    /* Likewise: what befalls its devices now, a line each (docs/simulation.md). only_check: nothing
+     * does, it only says what is wrong with the text. WEIR_E_INVALID, WEIR_E_NOT_FOUND,
+     * WEIR_E_TOO_LARGE with line and column. */
+    int (*befall)(void *ctx, struct weir_str faults, bool only_check, struct weir_err *err);
 };
 
 #endif

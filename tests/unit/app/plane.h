@@ -45,6 +45,8 @@ struct plane {
     const char *class;                              /* of all of them */
     uint32_t pids[N_GPUS + 1];                      /* on each device */
     struct weir_gpu_occupant occupants[N_GPUS + 1]; /* the last on each */
+    int befall_result;
+    int n_befallen;
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
     int n_answers;
@@ -205,6 +207,17 @@ static inline int vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct w
     return 0;
 }
 
+static inline int befall(void *ctx, struct weir_str faults, bool only_check, struct weir_err *err)
+{
+    (void)ctx;
+    if (weir_str_find(faults, WEIR_STR("wrong")) >= 0)
+        return weir_error(err, WEIR_E_INVALID, "no such fault");
+    if (!only_check && plane->befall_result < 0)
+        return weir_error(err, plane->befall_result, "told to fail");
+    plane->n_befallen += !only_check;
+    return 0;
+}
+
 static inline int commit(void *ctx, bool durable, struct weir_err *err)
 {
     if (plane->commit_result == 0)
@@ -242,7 +255,8 @@ static inline int setup(void **state)
                                             .new_ref = new_ref,
                                             .forget = forget,
                                             .adopt = adopt};
-    server->gpu = (struct weir_gpu_port){.list = list_gpus, .occupy = occupy, .vacate = vacate};
+    server->gpu = (struct weir_gpu_port){
+        .list = list_gpus, .occupy = occupy, .vacate = vacate, .befall = befall};
     server->clock = (struct weir_clock){plane, tell_time};
     server->policy = weir_policy_default();
     server->output_max_bytes = 1 << 20;

@@ -104,6 +104,61 @@ static void every_profile_can_be_asked_for(void **state)
     assert_string_equal(err.hint, "did you mean 'steady'?");
 }
 
+static int order(const struct weir_actor *actor, const char *faults, struct weir_err *err)
+{
+    return plane->service.befall(&plane->server, actor, weir_str(faults),
+                                 (struct weir_done){on_done, NULL}, err);
+}
+
+static int count_fault(void *arg, const struct weir_event_record *event)
+{
+    int *n = arg;
+
+    if (weir_str_eq_c(event->kind, "sim.fault")) {
+        assert_true(weir_str_eq_c(event->actor, "user:root"));
+        assert_true(weir_str_starts_with(event->after, WEIR_STR("gpu ")));
+        ++*n;
+    }
+    return 0;
+}
+
+static int n_events(void)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int n = 0;
+
+    assert_int_equal(
+        plane->server.store.each_event(plane->server.store.ctx, 0, 1000, count_fault, &n, &err), 0);
+    return n;
+}
+
+static void faults_are_for_admins_and_written_down(void **state)
+{
+    struct weir_actor other = {WEIR_STR("ann"), 7, 7, WEIR_ROLE_SUBMIT};
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    assert_int_equal(order(&other, "gpu 0 lost\n", &err), WEIR_E_DENIED);
+    assert_int_equal(order(&admin, "gpu 0 lost\ngpu 0 wrong\n", &err), WEIR_E_INVALID);
+    assert_int_equal(plane->n_befallen, 0);
+    assert_int_equal(order(&admin, "gpu 0 lost\n\n gpu 1 xid 31\n", &err), 0);
+    assert_int_equal(plane->n_befallen, 1);
+    assert_int_equal(plane->n_answers, 0);
+    tick();
+    assert_int_equal(plane->n_answers, 1);
+    assert_int_equal(plane->answer, 0);
+    assert_int_equal(n_events(), 2);
+    /* What could not be carried out is not written down. */
+    plane->befall_result = WEIR_E_NO_SPACE;
+    assert_int_equal(order(&admin, "gpu 0 lost\n", &err), WEIR_E_NO_SPACE);
+    assert_int_equal(weir_server_tick(&plane->server, &err), WEIR_E_NO_SPACE);
+    tick();
+    assert_int_equal(plane->n_answers, 1);
+    assert_int_equal(n_events(), 2);
+    plane->server.gpu.befall = NULL;
+    assert_int_equal(order(&admin, "gpu 0 lost\n", &err), WEIR_E_UNSUPPORTED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +166,7 @@ int main(void)
         PLANE_TEST(tells_devices_what_a_job_is),
         PLANE_TEST(a_job_that_says_nothing_does_as_its_class),
         PLANE_TEST(every_profile_can_be_asked_for),
+        PLANE_TEST(faults_are_for_admins_and_written_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -161,9 +161,96 @@ static void what_makes_no_sense_is_as_usual(void **state)
     assert_in_range(metric(0, WEIR_GPU_MEMORY_USED_BYTES), 0, 18 * WEIR_GIB);
 }
 
+static int64_t power_limit(uint32_t index)
+{
+    return read_device(index)->limits.of[WEIR_GPU_POWER_LIMIT_MW];
+}
+
+static enum weir_gpu_state wait_for_state(uint32_t index, enum weir_gpu_state state)
+{
+    int64_t until_ms = weir_clock_mono_ms() + WAIT_MS;
+
+    while (read_device(index)->state != state && weir_clock_mono_ms() < until_ms)
+        usleep(10000);
+    return devices[index].state;
+}
+
+/* All of them or none; nothing on a schedule. */
+static void faults_are_carried_out_when_all_are_right(void **state)
+{
+    static const struct {
+        const char *text;
+        int code;
+        uint32_t line;
+        uint32_t column;
+    } wrong[] = {
+        {"gpu 1 lost\ngpu 7 lost", WEIR_E_NOT_FOUND, 2, 5},
+        {"gpu 1 lost\ngpu 1 power 900", WEIR_E_INVALID, 2, 1},
+        {"gpu 1 lost\ngpu 1 explode", WEIR_E_INVALID, 2, 7},
+        {"gpu 1 lost\n+3s gpu 1 lost", WEIR_E_INVALID, 2, 1},
+        {"# nothing\n\n", WEIR_E_INVALID, 0, 0},
+    };
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        err = (struct weir_err)WEIR_ERR_INIT;
+        assert_int_equal(port.befall(port.ctx, weir_str(wrong[i].text), false, &err),
+                         wrong[i].code);
+        assert_int_equal(err.line, wrong[i].line);
+        assert_int_equal(err.column, wrong[i].column);
+    }
+    assert_int_equal(port.befall(port.ctx, WEIR_STR("gpu 1 lost"), true, &err), 0);
+    assert_int_equal(port.befall(port.ctx, WEIR_STR("node sim-1 gpu 0 lost"), false, &err), 0);
+    assert_int_equal(wait_for_state(0, WEIR_GPU_LOST), WEIR_GPU_LOST);
+    assert_int_equal(devices[1].state, WEIR_GPU_READY);
+    assert_int_equal(port.befall(port.ctx, WEIR_STR("gpu all recovered"), false, &err), 0);
+    assert_int_equal(wait_for_state(0, WEIR_GPU_READY), WEIR_GPU_READY);
+    assert_int_equal(power_limit(1), 700000);
+}
+
+struct told {
+    size_t n;
+    struct weir_str last;
+};
+
+static void tell(void *arg, struct weir_str fault, const struct weir_err *why)
+{
+    struct told *told = arg;
+
+    assert_null(why);
+    told->n++;
+    told->last = fault;
+}
+
+static void faults_come_by_schedule(void **state)
+{
+    char text[] = "+10s gpu 1 lost\n+5s gpu 0 ecc 3 # first\n";
+    struct weir_err err = WEIR_ERR_INIT;
+    struct told told = {0};
+
+    (void)state;
+    assert_int_equal(weir_gpus_plan_faults(gpus, WEIR_STR("+5s gpu 3 lost"), &err),
+                     WEIR_E_NOT_FOUND);
+    assert_int_equal(err.column, 9);
+    assert_int_equal(weir_gpus_plan_faults(gpus, weir_str(text), &err), 0);
+    memset(text, 'x', sizeof(text) - 1); /* it keeps its own */
+    weir_gpus_begin_faults(gpus, 1000);
+    assert_true(weir_gpus_run_faults(gpus, 1000, tell, &told) == 5000);
+    assert_int_equal(told.n, 0);
+    assert_true(weir_gpus_run_faults(gpus, 6500, tell, &told) == 4500);
+    assert_true(weir_str_eq_c(told.last, "gpu 0 ecc 3"));
+    assert_true(weir_gpus_run_faults(gpus, 11000, tell, &told) == INT64_MAX);
+    assert_int_equal(told.n, 2);
+    assert_int_equal(wait_for_state(1, WEIR_GPU_LOST), WEIR_GPU_LOST);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(faults_are_carried_out_when_all_are_right, open_gpus,
+                                        close_gpus),
+        cmocka_unit_test_setup_teardown(faults_come_by_schedule, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(a_job_shows_as_what_it_is, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(who_comes_later_gets_what_is_left, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(what_makes_no_sense_is_as_usual, open_gpus, close_gpus),

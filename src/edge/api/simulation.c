@@ -1,0 +1,94 @@
+/* What befalls simulated GPUs by order. */
+#include "edge/api/facts.h"
+#include "edge/api/handlers.h"
+#include "edge/api/impl.h"
+
+enum { FAULTS_BYTES_MAX = 1 << 20 };
+
+/* A list of texts, each a line. */
+static int read_list(const struct weir_tree *list, struct weir_buf *lines, struct weir_err *err)
+{
+    if (list->kind != WEIR_TREE_ARRAY || list->first == NULL)
+        return weir_tree_error(list, err, "expected a list of faults, like [\"gpu 3 xid 79\"]");
+    weir_tree_foreach (fault, list) {
+        if (fault->kind != WEIR_TREE_STRING)
+            return weir_tree_error(fault, err, "expected a text like 'gpu 3 xid 79'");
+        if (weir_str_find_char(fault->text, '\n') >= 0)
+            return weir_tree_error(fault, err, "one fault a text: it has several lines");
+        weir_buf_str(lines, fault->text);
+        weir_buf_putc(lines, '\n');
+    }
+    return weir_buf_check(lines, "the faults", err);
+}
+
+static int read_faults(const struct weir_api_call *call, struct weir_buf *lines,
+                       const struct weir_tree **ret_list, struct weir_err *err)
+{
+    const struct weir_tree *tree;
+    int r = weir_api_body_tree(call, &tree, err);
+
+    if (r < 0)
+        return r;
+    if (tree->kind != WEIR_TREE_OBJECT)
+        return weir_tree_error(tree, err, "expected {\"faults\": [\"gpu 3 xid 79\"]}");
+    weir_tree_foreach (child, tree) {
+        if (weir_str_eq_c(child->key, "faults"))
+            continue;
+        weir_tree_error(child, err, "unknown field");
+        return weir_error_hint(err, "known: faults");
+    }
+    *ret_list = weir_tree_get(tree, "faults");
+    if (*ret_list != NULL)
+        return read_list(*ret_list, lines, err);
+    weir_tree_error(tree, err, "faults is missing");
+    return weir_error_field(err, "faults");
+}
+
+/* The place in the text becomes that of the request: which fault, and how far in it. */
+static int place_error(const struct weir_tree *list, struct weir_err *err)
+{
+    const struct weir_tree *fault = list->first;
+    uint32_t column = err->column;
+
+    for (uint32_t i = 1; i < err->line && fault->next != NULL; i++)
+        fault = fault->next;
+    if (err->line == 0)
+        return weir_error_code(err);
+    weir_error_wrap(err, "character %u", column);
+    return weir_tree_place(fault, err);
+}
+
+static int finish_faults(struct weir_api_call *call, uint64_t outcome, struct weir_err *err)
+{
+    const struct weir_tree *list = call->arg;
+    struct weir_api_json json;
+
+    (void)outcome;
+    weir_api_json_init(&json);
+    weir_json_object_begin(&json.w);
+    weir_json_key(&json.w, "faults");
+    weir_json_u64(&json.w, list->n_children);
+    weir_json_object_end(&json.w);
+    return weir_api_json_reply(call, 202, &json, err);
+}
+
+int weir_api_order_faults(struct weir_api_call *call, struct weir_err *err)
+{
+    weir_cleanup_buf struct weir_buf lines = WEIR_BUF_INIT(FAULTS_BYTES_MAX);
+    const struct weir_service *service = &call->api->service;
+    const struct weir_tree *list = NULL;
+    struct weir_done done = {0};
+    int r = read_faults(call, &lines, &list, err);
+
+    if (r < 0)
+        return r;
+    r = weir_api_pending_new(call, finish_faults, &done, err);
+    if (r < 0)
+        return r;
+    call->arg = (void *)list;
+    r = service->befall(service->ctx, &call->actor, weir_buf_view(&lines), done, err);
+    if (r == 0)
+        return 0;
+    weir_api_pending_drop(call);
+    return place_error(list, err);
+}
