@@ -7,44 +7,49 @@
 #include "base/tree.h"
 #include "fmt/json.h"
 
+/* The demo's jobs have just begun, and should not look like it. */
+#define DEMO_PAST_MS ((int64_t)6 * 3600 * 1000)
+
 struct reading {
     struct weir_arena *arena;
-    struct weir_str profile;
+    struct weir_gpu_occupant *occupant;
     struct weir_err *err;
 };
 
-static int read_profile(void *arg, const struct weir_workload_record *record)
+static int read_workload(void *arg, const struct weir_workload_record *record)
 {
     struct reading *reading = arg;
     const struct weir_tree *profile;
     struct weir_tree *spec;
+    const char *text;
     int r = weir_json_read(record->spec, NULL, reading->arena, &spec, reading->err);
 
     if (r < 0)
         return r;
+    if (record->is_demo)
+        reading->occupant->past_ms = DEMO_PAST_MS;
     profile = weir_tree_get(spec, "simProfile");
     if (profile == NULL)
         return 0;
-    reading->profile.ptr = weir_str_dup(profile->text, reading->arena);
-    if (reading->profile.ptr == NULL)
+    text = weir_str_dup(profile->text, reading->arena);
+    if (text == NULL)
         return weir_error(reading->err, WEIR_E_NO_MEMORY, "no memory for a profile");
-    reading->profile.len = profile->text.len;
+    reading->occupant->profile = weir_str_n(text, profile->text.len);
     return 0;
 }
 
 /* What was asked for is in the store only: no decision depends on it. */
-static int find_profile(struct weir_server *server, uint64_t number, struct weir_arena *arena,
-                        struct weir_str *ret_profile, struct weir_err *err)
+static int look_up(struct weir_server *server, uint64_t number, struct weir_arena *arena,
+                   struct weir_gpu_occupant *occupant, struct weir_err *err)
 {
-    struct reading reading = {.arena = arena, .err = err};
-    int r = server->store.get_workload(server->store.ctx, number, read_profile, &reading, err);
+    struct reading reading = {arena, occupant, err};
+    int r = server->store.get_workload(server->store.ctx, number, read_workload, &reading, err);
 
     if (r == WEIR_E_NO_MEMORY)
         return r;
     if (r < 0)
         weir_log_warn("gpu.occupy", "workload %llu does as its class does: %s",
                       (unsigned long long)number, err->text);
-    *ret_profile = reading.profile;
     return 0;
 }
 
@@ -84,7 +89,7 @@ int weir_server_occupy(struct weir_server *server, uint32_t task,
 
     if (server->gpu.occupy == NULL || attempt->is_occupying || row->first_hold == WEIR_NONE)
         return 0;
-    r = find_profile(server, w->number, &arena, &occupant.profile, err);
+    r = look_up(server, w->number, &arena, &occupant, err);
     if (r < 0)
         return r;
     attempt->is_occupying = 1;

@@ -346,6 +346,7 @@ struct weir_gpu_occupant {
     struct weir_str profile; /* what it does; empty: as the class does */
     uint64_t seed;           /* the same one gives the same readings again */
     int64_t began_ms;
+    int64_t past_ms; /* as if it had begun so much earlier, where the device was idle by then */
     int64_t memory_bytes; /* 0: not known */
 };
 

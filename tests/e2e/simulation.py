@@ -68,6 +68,19 @@ def test_the_driver_is_loaded_anew(t):
     assert reading(server, key)['metrics']['energy_mj'] < 700000 * 60
 
 
+def test_the_demo_looks_as_if_it_had_run_for_long(t):
+    server = t.serve('--simulate', '8xH100', demo=True)
+    job = wait_for('the demo', lambda: [job for job in server.jobs().values() if job['name'] == 'train-resnet' and job['gpus']])[0]
+    assert job['demo'] is True
+    for key in job['gpus']:
+        metrics = wait_for('its readings', lambda key=key: reading(server, key)['processes'] and reading(server, key)['metrics'])
+        assert metrics['temperature_c'] > 60 and metrics['utilization_percent'] > 83, metrics
+    mine = server.submit('--class', 'training', '--', 'sleep', '1000')
+    (key,) = server.wait_state(mine, 'running')['gpus']
+    metrics = wait_for('its readings', lambda: reading(server, key)['processes'] and reading(server, key)['metrics'])
+    assert metrics['temperature_c'] < 60, metrics
+
+
 def test_what_is_wrong_changes_nothing(t):
     server = t.serve('--simulate', '2xH100')
 

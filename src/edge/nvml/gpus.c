@@ -70,21 +70,34 @@ static uint32_t profile_of(const struct weir_gpu_occupant *occupant)
     return weir_sim_profile_of_class((enum weir_class)occupant->class);
 }
 
-static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
-                       struct weir_err *err)
+/* One that is there already keeps its begin, which may be in a past that was made up for it. */
+static int64_t begin_of(const struct weir_sim_fleet *fleet, uint32_t index,
+                        const struct weir_gpu_occupant *occupant)
 {
-    struct weir_gpus *gpus = ctx;
     int64_t now_ms = weir_clock_mono_ms();
     /* An instant of another boot may lie ahead. */
     int64_t began_ms =
         occupant->began_ms > 0 && occupant->began_ms < now_ms ? occupant->began_ms : now_ms;
-    uint32_t profile = profile_of(occupant);
+    struct weir_sim_state state;
+
+    weir_sim_fleet_read(fleet, index, &state);
+    for (uint32_t i = 0; i < state.n_loads; i++)
+        if (state.loads[i].pid == occupant->pid && state.loads[i].seed == occupant->seed)
+            return state.loads[i].begin_ms;
+    if (state.n_loads == 0 && state.base.at_ms <= began_ms - occupant->past_ms)
+        return began_ms - occupant->past_ms;
+    return began_ms;
+}
+
+static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
+                       struct weir_err *err)
+{
+    struct weir_gpus *gpus = ctx;
     struct weir_sim_load load = {
         .pid = occupant->pid,
         .kind = WEIR_SIM_COMPUTE,
-        .profile = (uint16_t)profile,
+        .profile = (uint16_t)profile_of(occupant),
         .seed = occupant->seed,
-        .begin_ms = began_ms,
         .gpu_instance = WEIR_NVML_NO_INSTANCE,
         .compute_instance = WEIR_NVML_NO_INSTANCE,
     };
@@ -93,9 +106,10 @@ static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_oc
 
     if (r < 0)
         return r;
+    load.begin_ms = begin_of(gpus->fleet, index, occupant);
     load.memory_bytes =
         weir_sim_fleet_memory_for(gpus->fleet, index, &load, (uint64_t)occupant->memory_bytes);
-    return weir_sim_fleet_set_load(gpus->fleet, index, &load, began_ms, err);
+    return weir_sim_fleet_set_load(gpus->fleet, index, &load, load.begin_ms, err);
 }
 
 static int gpus_vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err)

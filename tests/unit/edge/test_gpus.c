@@ -161,6 +161,37 @@ static void what_makes_no_sense_is_as_usual(void **state)
     assert_in_range(metric(0, WEIR_GPU_MEMORY_USED_BYTES), 0, 18 * WEIR_GIB);
 }
 
+/* On a GPU that has been idle, a load may have a past: it is warm at once, and has used power. */
+static void a_past_may_be_made_up(void **state)
+{
+    struct weir_gpu_occupant job = {.pid = PID,
+                                    .class = WEIR_CLASS_TRAINING,
+                                    .seed = 5,
+                                    .began_ms = weir_clock_mono_ms(),
+                                    .past_ms = 6 * 3600 * (int64_t)1000};
+    struct weir_gpu_occupant next = job;
+
+    (void)state;
+    occupy(0, &job);
+    occupy(1, &(struct weir_gpu_occupant){.pid = 1, .began_ms = job.began_ms, .seed = 5});
+    assert_true(wait_for(0, PID, true)->used_bytes > 50 * WEIR_GIB);
+    assert_in_range(metric(0, WEIR_GPU_UTILIZATION_PERCENT), 84, 100);
+    assert_true(metric(0, WEIR_GPU_TEMPERATURE_C) > 60);
+    /* Six hours at over 500 W, where the other has idled at 70. */
+    assert_true(metric(0, WEIR_GPU_ENERGY_MJ) > (int64_t)(18 * 70 + 6 * 500) * 3600 * 1000);
+    wait_for(1, 1, true);
+    assert_true(metric(1, WEIR_GPU_ENERGY_MJ) < (int64_t)25 * 70 * 3600 * 1000);
+    /* It keeps it, and whoever comes later has none. */
+    job.past_ms = 0;
+    occupy(0, &job);
+    wait_for(0, PID, true);
+    assert_true(metric(0, WEIR_GPU_TEMPERATURE_C) > 60);
+    assert_int_equal(port.vacate(port.ctx, read_device(0)->uuid, PID, NULL), 0);
+    next.pid = PID + 1;
+    occupy(0, &next);
+    assert_true(wait_for(0, PID + 1, true)->used_bytes < 50 * WEIR_GIB);
+}
+
 static int64_t power_limit(uint32_t index)
 {
     return read_device(index)->limits.of[WEIR_GPU_POWER_LIMIT_MW];
@@ -250,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(faults_are_carried_out_when_all_are_right, open_gpus,
                                         close_gpus),
+        cmocka_unit_test_setup_teardown(a_past_may_be_made_up, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(faults_come_by_schedule, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(a_job_shows_as_what_it_is, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(who_comes_later_gets_what_is_left, open_gpus, close_gpus),
