@@ -5,6 +5,15 @@
 
 enum { FAULTS_BYTES_MAX = 1 << 20 };
 
+/* It becomes a line of an event, which people look at on a terminal. */
+static bool is_one_line(struct weir_str text)
+{
+    for (size_t i = 0; i < text.len; i++)
+        if ((unsigned char)text.ptr[i] < ' ' || text.ptr[i] == 0x7f)
+            return false;
+    return true;
+}
+
 /* A list of texts, each a line. */
 static int read_list(const struct weir_tree *list, struct weir_buf *lines, struct weir_err *err)
 {
@@ -13,8 +22,8 @@ static int read_list(const struct weir_tree *list, struct weir_buf *lines, struc
     weir_tree_foreach (fault, list) {
         if (fault->kind != WEIR_TREE_STRING)
             return weir_tree_error(fault, err, "expected a text like 'gpu 3 xid 79'");
-        if (weir_str_find_char(fault->text, '\n') >= 0)
-            return weir_tree_error(fault, err, "one fault a text: it has several lines");
+        if (!is_one_line(fault->text))
+            return weir_tree_error(fault, err, "one fault a text, in one line");
         weir_buf_str(lines, fault->text);
         weir_buf_putc(lines, '\n');
     }

@@ -28,7 +28,8 @@ static void test_faults(void **state)
         {"{\"faults\":[]}", "faults", "expected a list"},
         {"{\"faults\":\"gpu 0 lost\"}", "faults", "expected a list"},
         {"{\"faults\":[7]}", "faults[0]", "expected a text"},
-        {"{\"faults\":[\"gpu 0 lost\\ngpu 1 lost\"]}", "faults[0]", "several lines"},
+        {"{\"faults\":[\"gpu 0 lost\\ngpu 1 lost\"]}", "faults[0]", "in one line"},
+        {"{\"faults\":[\"gpu 0 lost # \\u001b[1m\"]}", "faults[0]", "in one line"},
         {"{\"faults\":[\"gpu 0 lost\"],\"node\":\"a\"}", "node", "unknown field"},
     };
     static const char json[] = "Content-Type: application/json\r\n";
