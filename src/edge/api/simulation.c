@@ -30,27 +30,32 @@ static int read_list(const struct weir_tree *list, struct weir_buf *lines, struc
     return weir_buf_check(lines, "the faults", err);
 }
 
-static int read_faults(const struct weir_api_call *call, struct weir_buf *lines,
-                       const struct weir_tree **ret_list, struct weir_err *err)
+/* The list of the body, and its lines; NULL: it is wrong. */
+static const struct weir_tree *read_faults(const struct weir_api_call *call, struct weir_buf *lines,
+                                           struct weir_err *err)
 {
     const struct weir_tree *tree;
-    int r = weir_api_body_tree(call, &tree, err);
+    const struct weir_tree *list;
 
-    if (r < 0)
-        return r;
-    if (tree->kind != WEIR_TREE_OBJECT)
-        return weir_tree_error(tree, err, "expected {\"faults\": [\"gpu 3 xid 79\"]}");
+    if (weir_api_body_tree(call, &tree, err) < 0)
+        return NULL;
+    if (tree->kind != WEIR_TREE_OBJECT) {
+        weir_tree_error(tree, err, "expected {\"faults\": [\"gpu 3 xid 79\"]}");
+        return NULL;
+    }
     weir_tree_foreach (child, tree) {
         if (weir_str_eq_c(child->key, "faults"))
             continue;
         weir_tree_error(child, err, "unknown field");
-        return weir_error_hint(err, "known: faults");
+        weir_error_hint(err, "known: faults");
+        return NULL;
     }
-    *ret_list = weir_tree_get(tree, "faults");
-    if (*ret_list != NULL)
-        return read_list(*ret_list, lines, err);
+    list = weir_tree_get(tree, "faults");
+    if (list != NULL)
+        return read_list(list, lines, err) < 0 ? NULL : list;
     weir_tree_error(tree, err, "faults is missing");
-    return weir_error_field(err, "faults");
+    weir_error_field(err, "faults");
+    return NULL;
 }
 
 /* The place in the text becomes that of the request: which fault, and how far in it. */
@@ -85,12 +90,12 @@ int weir_api_order_faults(struct weir_api_call *call, struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf lines = WEIR_BUF_INIT(FAULTS_BYTES_MAX);
     const struct weir_service *service = &call->api->service;
-    const struct weir_tree *list = NULL;
+    const struct weir_tree *list = read_faults(call, &lines, err);
     struct weir_done done = {0};
-    int r = read_faults(call, &lines, &list, err);
+    int r;
 
-    if (r < 0)
-        return r;
+    if (list == NULL)
+        return weir_error_code(err);
     r = weir_api_pending_new(call, finish_faults, &done, err);
     if (r < 0)
         return r;
