@@ -9,7 +9,7 @@
 #include "app/datadir.h"
 #include "app/decision_log.h"
 #include "app/demo.h"
-#include "app/faults.h"
+#include "app/fault_plan.h"
 #include "app/schemas.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -536,7 +536,7 @@ static int open_all(struct up *up, struct weir_err *err)
     if (r == 0)
         r = open_gpus(up, err);
     if (r == 0 && up->options->simulate_faults != NULL)
-        r = weir_faults_read(up->gpus, up->options->simulate_faults, err);
+        r = weir_fault_plan_read(up->gpus, up->options->simulate_faults, err);
     if (r == 0)
         r = weir_decision_log_open(up->data_dir, weir_decision_limits_default(), &up->server.log,
                                    err);
@@ -616,7 +616,7 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
                up.data_dir);
         fflush(stdout);
         if (options->simulate_faults != NULL)
-            r = weir_faults_start(up.gpus, &up.loop, err);
+            r = weir_fault_plan_start(up.gpus, &up.loop, err);
     }
     if (r == 0) {
         uv_run(&up.loop, UV_RUN_DEFAULT);

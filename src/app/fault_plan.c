@@ -1,4 +1,4 @@
-#include "app/faults.h"
+#include "app/fault_plan.h"
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -25,7 +25,7 @@ static int read_file(const char *path, struct weir_buf *text, struct weir_err *e
     return weir_buf_check(text, path, err);
 }
 
-int weir_faults_read(struct weir_gpus *gpus, const char *path, struct weir_err *err)
+int weir_fault_plan_read(struct weir_gpus *gpus, const char *path, struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(FILE_BYTES_MAX);
     char hint[WEIR_ERR_HINT_MAX];
@@ -61,7 +61,7 @@ static void run(uv_timer_t *timer)
     uv_timer_start(timer, run, (uint64_t)wait_ms, 0);
 }
 
-int weir_faults_start(struct weir_gpus *gpus, struct uv_loop_s *loop, struct weir_err *err)
+int weir_fault_plan_start(struct weir_gpus *gpus, struct uv_loop_s *loop, struct weir_err *err)
 {
     static uv_timer_t timer; /* one of a kind, as weir_up()'s */
     int r = uv_timer_init(loop, &timer);
