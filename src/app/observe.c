@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { SIMULATED_BYTES_DEFAULT_MIB = 2048, SETTLE_MS = 5 };
+enum { SETTLE_MS = 5 };
 
 struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, uint32_t task)
 {
@@ -29,58 +29,6 @@ void weir_server_attempt_set(struct weir_server_attempt *attempt,
 
 /* ---- attempts ---- */
 
-/* A simulated driver is told which process uses the devices, as a real one would know by itself. */
-static void occupy(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt,
-                   uint32_t pid)
-{
-    const struct weir_world *world = weir_edit_view(server->edit);
-
-    if (server->gpu.occupy == NULL || attempt->is_occupying)
-        return;
-    attempt->is_occupying = 1;
-    for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
-        const struct weir_hold *hold = weir_world_hold(world, h);
-        const struct weir_device *device = weir_world_device(world, hold->device);
-        int64_t bytes =
-            hold->memory_bytes > 0 ? hold->memory_bytes : SIMULATED_BYTES_DEFAULT_MIB * WEIR_MIB;
-        struct weir_err err = WEIR_ERR_INIT;
-
-        int r = server->gpu.occupy(server->gpu.ctx, weir_world_string(world, device->uuid), pid,
-                                   bytes, &err);
-
-        if (r == WEIR_E_NOT_FOUND && !server->said_other_fleet) {
-            server->said_other_fleet = true;
-            weir_log_warn("gpu.occupy",
-                          "jobs run on GPUs that are not among those simulated now (%s): they go "
-                          "on; start weir with the --simulate it had, or with another --data",
-                          err.text);
-        } else if (r < 0 && r != WEIR_E_NOT_FOUND) {
-            weir_log_warn("gpu.occupy", "%s", err.text);
-        }
-        h = hold->next_of_task;
-    }
-}
-
-/* Also what this server did not tell it itself, but before its state was built anew. */
-static void vacate(struct weir_server *server, uint32_t task, uint32_t pid)
-{
-    const struct weir_world *world = weir_edit_view(server->edit);
-
-    if (server->gpu.vacate == NULL || pid == 0)
-        return;
-    for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
-        const struct weir_hold *hold = weir_world_hold(world, h);
-        const struct weir_device *device = weir_world_device(world, hold->device);
-        struct weir_err err = WEIR_ERR_INIT;
-        int r =
-            server->gpu.vacate(server->gpu.ctx, weir_world_string(world, device->uuid), pid, &err);
-
-        if (r < 0 && r != WEIR_E_NOT_FOUND) /* it may have ended before it was seen */
-            weir_log_warn("gpu.vacate", "%s", err.text);
-        h = hold->next_of_task;
-    }
-}
-
 static int see_end(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt,
                    const struct weir_cluster_facts *facts, struct weir_err *err)
 {
@@ -94,7 +42,7 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
     }
     weir_mem_free(attempt->detail);
     attempt->detail = detail;
-    vacate(server, task, facts->pid);
+    weir_server_vacate(server, task, facts->pid);
     row->ended = facts->end;
     /* It was seen running: then its record is gone, and nobody knows what became of it. */
     if (facts->end == WEIR_END_NOT_STARTED && row->state == WEIR_TASK_RUNNING)
@@ -115,6 +63,7 @@ int weir_server_see(struct weir_server *server, uint32_t task,
 {
     const struct weir_task *row = weir_world_task(weir_edit_view(server->edit), task);
     struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+    int r;
 
     if (!weir_task_state_holds(row->state) || row->ended != WEIR_END_NOT || attempt == NULL)
         return 0;
@@ -122,8 +71,9 @@ int weir_server_see(struct weir_server *server, uint32_t task,
         return see_end(server, task, attempt, facts, err);
     if (facts->phase != WEIR_SEEN_RUNNING)
         return 0;
-    if (facts->pid != 0)
-        occupy(server, task, attempt, facts->pid);
+    r = facts->pid != 0 ? weir_server_occupy(server, task, attempt, facts->pid, err) : 0;
+    if (r < 0)
+        return r;
     if (row->state == WEIR_TASK_STOPPING && attempt->is_asked_to_stop != row->stop_cause)
         weir_server_stop(server, task);
     if (row->state != WEIR_TASK_STARTING)

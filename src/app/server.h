@@ -163,6 +163,14 @@ struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server,
 void weir_server_attempt_set(struct weir_server_attempt *attempt,
                              const struct weir_cluster_ref *ref);
 
+/* ---- simulate.c ---- */
+/* Tells a simulated driver once of a process of the task. What it refuses is logged; the only error
+ * is WEIR_E_NO_MEMORY. */
+int weir_server_occupy(struct weir_server *server, uint32_t task,
+                       struct weir_server_attempt *attempt, uint32_t pid, struct weir_err *err);
+/* Also what this server did not tell it itself, but before its state was built anew. */
+void weir_server_vacate(struct weir_server *server, uint32_t task, uint32_t pid);
+
 /* ---- persist.c ---- */
 /* "workload/42", of several tasks "workload/42/3": as events and the log name a task. */
 enum { WEIR_SERVER_TASK_NAME_MAX = 48 };

@@ -254,5 +254,6 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .cancel = weir_service_cancel,
         .signal = weir_service_signal,
         .set_phase = weir_service_set_phase,
+        .befall = weir_service_befall,
     };
 }

@@ -10,6 +10,7 @@
 #include "app/decision_log.h"
 #include "app/demo.h"
 #include "app/earlier.h"
+#include "app/fault_plan.h"
 #include "app/schemas.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -523,6 +524,8 @@ static int open_all(struct up *up, struct weir_err *err)
         r = open_jobs(up, err);
     if (r == 0)
         r = open_gpus(up, err);
+    if (r == 0 && up->options->simulate_faults != NULL)
+        r = weir_fault_plan_read(up->gpus, up->options->simulate_faults, err);
     if (r == 0)
         open_kernlog(up);
     if (r == 0)
@@ -604,6 +607,10 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
         printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
                up.data_dir);
         fflush(stdout);
+        if (options->simulate_faults != NULL)
+            r = weir_fault_plan_start(up.gpus, &up.loop, err);
+    }
+    if (r == 0) {
         uv_run(&up.loop, UV_RUN_DEFAULT);
         weir_log_info("stopped", "weir is down");
     }

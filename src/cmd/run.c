@@ -170,6 +170,13 @@ static const struct weir_option options[] = {
      .kind = WEIR_OPTION_BOOL,
      .help = "whether it may be stopped for others and started again later; true if it is left out",
      .example = "false"},
+    {.name = "sim-profile",
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "NAME",
+     .choices = "steady|saw-tooth|bursty|interactive|starved|idle|held",
+     .help = "what its load on simulated GPUs looks like, else as is usual for its class; real "
+             "GPUs take no notice of it",
+     .example = "saw-tooth"},
     {.name = "detach",
      .letter = 'd',
      .kind = WEIR_OPTION_FLAG,

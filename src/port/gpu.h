@@ -339,6 +339,17 @@ struct weir_gpu_sink {
     void *arg;
 };
 
+/* A process that weir started, as a simulated driver has to know it. */
+struct weir_gpu_occupant {
+    uint32_t pid;
+    uint32_t class;          /* enum weir_class */
+    struct weir_str profile; /* what it does; empty: as the class does */
+    uint64_t seed;           /* the same one gives the same readings again */
+    int64_t began_ms;
+    int64_t past_ms; /* as if it had begun so much earlier, where the device was idle by then */
+    int64_t memory_bytes; /* 0: not known */
+};
+
 struct weir_gpu_port {
     void *ctx;
     /* All devices that were ever read since the driver came up, in order of node and index, with
@@ -357,10 +368,15 @@ struct weir_gpu_port {
      * wait), WEIR_E_NO_MEMORY. */
     int (*mig)(void *ctx, const struct weir_gpu_mig_request *request, uint64_t *ret_ticket,
                struct weir_err *err);
-    /* For a simulated driver: task processes come and go on a device; NULL for a real one. */
-    int (*occupy)(void *ctx, struct weir_str uuid, uint32_t pid, int64_t bytes,
+    /* For a simulated driver: task processes come and go on a device; NULL for a real one. One that
+     * is there already stays as it is, but for what is said of it now. */
+    int (*occupy)(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                   struct weir_err *err);
     int (*vacate)(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err);
+    /* Likewise: what befalls its devices now, a line each (docs/simulation.md). only_check: nothing
+     * does, it only says what is wrong with the text. WEIR_E_INVALID, WEIR_E_NOT_FOUND,
+     * WEIR_E_TOO_LARGE with line and column. */
+    int (*befall)(void *ctx, struct weir_str faults, bool only_check, struct weir_err *err);
 };
 
 #endif

@@ -115,6 +115,10 @@ struct weir_service {
     int (*set_phase)(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
                      struct weir_str name, enum weir_node_phase phase, struct weir_done done,
                      struct weir_err *err);
+    /* Faults of simulated GPUs, a line each (port/gpu.h): all of them or, where one is wrong, none.
+     * WEIR_E_UNSUPPORTED: they are real. */
+    int (*befall)(void *ctx, const struct weir_actor *actor, struct weir_str faults,
+                  struct weir_done done, struct weir_err *err);
 };
 
 #endif

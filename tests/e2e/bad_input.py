@@ -288,7 +288,7 @@ def test_every_help_has_an_example(t):
     del t
     import subprocess
     listed = subprocess.run([weirlib.WEIR, 'help'], capture_output=True, check=True, timeout=20).stdout.decode()
-    for name in ('up', 'run', 'ps', 'logs', 'cancel', 'explain', 'get', 'apply', 'delete', 'describe', 'queue', 'cordon', 'uncordon', 'drain', 'snapshot', 'replay'):
+    for name in ('up', 'run', 'ps', 'logs', 'cancel', 'explain', 'get', 'apply', 'delete', 'describe', 'queue', 'cordon', 'uncordon', 'drain', 'snapshot', 'replay', 'sim'):
         assert name in listed, name
         text = subprocess.run([weirlib.WEIR, name, '--help'], capture_output=True, check=True, timeout=20).stdout.decode()
         assert f'weir {name}' in text, text

@@ -313,6 +313,26 @@ class Changing(Case):
         self.check(self.weir("cordon", "b"), 1, b"", b"weir: there is no /v1/nodes/b/cordon\n")
         self.assertEqual(self.weir("drain", "GPU-1").returncode, 2)
 
+    def test_faults(self):
+        bodies = []
+
+        def order(request, answer):
+            bodies.append(json.loads(request.body))
+            if "quake" in request.body.decode():
+                answer.error(400, "invalid", "character 7: a fault expected, not 'quake'", field="faults[0]", line=1, column=12)
+            else:
+                answer.send(202, {"faults": 1})
+
+        self.start({("POST", "/v1/simulation/faults"): order})
+        self.check(self.weir("sim", "fault", "gpu", "3", "xid", "79"), 0, b"gpu 3 xid 79: done\n")
+        self.check(self.weir("sim", "fault", "--node", "sim-2", "gpu all power 400"), 0,
+                   b"node sim-2 gpu all power 400: done\n")
+        self.check(self.weir("sim", "fault", "gpu", "0", "quake"), 2, b"",
+                   b"weir: sim fault 'gpu 0 quake': character 7: a fault expected, not 'quake'\n")
+        self.assertEqual(bodies[:2], [{"faults": ["gpu 3 xid 79"]}, {"faults": ["node sim-2 gpu all power 400"]}])
+        self.check(self.weir("sim", "faults", "gpu"), 2, b"", b"weir: sim: 'faults': it must be one of fault (did you mean fault?)\n")
+        self.assertEqual(self.weir("sim", "fault").returncode, 2)
+
     def test_over_tcp_with_a_token(self):
         self.start({("GET", "/v1/workloads"): lambda r, a: a.send(200, {"items": [workload(
             name=r.headers["authorization"], queue=r.headers["host"])]})})

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Real NVML clients on the simulated driver: nvidia-ml-py, gpustat, nvitop and nvidia-ctk show the fleet, its load, its
-processes and MIG devices.
+processes and MIG devices; and the jobs of a weir, which its own API must show alike.
 
-nvml_clients.py SIM_FLEET
+nvml_clients.py SIM_FLEET WEIR
 
 nvidia-ctk is not in the environment of ./dev check (it needs a newer Go than Debian's); it is taken from $WEIR_NVIDIA_CTK or
 $PATH, its test is skipped without, and needs root for device nodes. One way to get it:
@@ -14,11 +14,13 @@ import stat
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 sys.dont_write_bytecode = True
 import client_venv
+import weirlib
 
 MIB = 1 << 20
 H100_TOTAL_MIB = 81559
@@ -44,6 +46,7 @@ for i in range(pynvml.nvmlDeviceGetCount()):
             "v2": [v2.total, v2.reserved, v2.used, v2.free],
             "cc": pynvml.nvmlDeviceGetCudaComputeCapability(gpu),
             "power": pynvml.nvmlDeviceGetPowerUsage(gpu),
+            "utilization": pynvml.nvmlDeviceGetUtilizationRates(gpu).gpu,
             "processes": [[p.pid, p.usedGpuMemory] for p in pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)],
             "graphics": len(pynvml.nvmlDeviceGetGraphicsRunningProcesses(gpu)),
         })
@@ -102,6 +105,19 @@ print("listening", flush=True)
 data = pynvml.nvmlEventSetWait_v2(events, 20000)
 print(json.dumps([data.eventType, data.eventData, pynvml.nvmlDeviceGetIndex(data.device)]))
 """
+
+
+# What a load of each may use at most and at least, in percent, once it has begun: the mean of the profile and its waves
+# (src/edge/nvml/sim_model.c).
+BOUNDS = {
+    "steady": (83, 100),
+    "saw-tooth": (24, 96),
+    "starved": (0, 25),
+    "bursty": (0, 84),
+    "interactive": (0, 16),
+    "idle": (0, 0),
+    "held": (0, 0),
+}
 
 
 class Clients(unittest.TestCase):
@@ -273,9 +289,109 @@ class Clients(unittest.TestCase):
         return root
 
 
+class Jobs(unittest.TestCase):
+    """A weir, its jobs, and everybody who looks at them."""
+
+    def setUp(self):
+        self.test = weirlib.Test("nvml-jobs")
+        self.addCleanup(self.test.finish)
+        self.server = self.test.serve("--simulate", "8xH100")
+
+    def run_client(self, *args):
+        env = dict(os.environ, LD_LIBRARY_PATH=os.path.join(self.test.data, "lib"), PYTHONDONTWRITEBYTECODE="1")
+        done = subprocess.run(
+            [Clients.venv / "bin" / args[0], *args[1:]], env=env, capture_output=True, text=True, timeout=120, check=False
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def start(self, *options):
+        number = self.server.submit(*options, "--", "sh", "-c", "echo $$; exec sleep 1000")
+        self.server.wait_state(number, "running")
+        text = weirlib.wait_for("its pid", lambda: self.server.cli("logs", number).stdout.strip())
+        job = self.server.job(number)
+        return number, int(text), job["gpus"]
+
+    def reading(self, key):
+        return json.loads(self.server.cli("get", "gpu", key, "-o", "json").stdout)["reading"]
+
+    def test_every_profile_is_seen_by_all(self):
+        names = list(BOUNDS)
+        jobs = {name: self.start("--sim-profile", name, "--gpu-memory", f"{10 + i}Gi") for i, name in enumerate(names)}
+        time.sleep(8)  # loads begin with a few seconds in which they rise; nothing tells their end
+        shown = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]}
+        stats = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("gpustat", "--json"))["gpus"]}
+        text = self.run_client("nvitop", "-1")
+        self.assertEqual(len({tuple(job[2]) for job in jobs.values()}), len(BOUNDS))
+        for i, (name, (_, pid, gpus)) in enumerate(jobs.items()):
+            low, high = BOUNDS[name]
+            full = (10 + i) * 1024 * MIB
+            (key,) = gpus
+            with self.subTest(profile=name):
+                (process,) = shown[key]["processes"]
+                self.assertEqual(process[0], pid)
+                self.assertGreater(process[1], 0 if name != "held" else full - 1)
+                self.assertLessEqual(process[1], full)
+                (process,) = stats[key]["processes"]
+                self.assertEqual((process["pid"], process["command"]), (pid, "sleep"))
+                self.assertRegex(text, rf"\b{pid} C\b")
+                (process,) = self.reading(key)["processes"]
+                self.assertEqual(process["pid"], pid)
+                metrics = self.reading(key)["metrics"]
+                for percent in (shown[key]["utilization"], stats[key]["utilization.gpu"], metrics["utilization_percent"]):
+                    self.assertGreaterEqual(percent, int(low * 0.7))  # some of the rise may be left
+                    self.assertLessEqual(percent, high)
+                self.assertGreaterEqual(metrics["power_mw"], 70000)
+                self.assertLessEqual(metrics["power_mw"], 700000)
+                self.assertGreater(metrics["memory_used_bytes"], 0)
+        free = next(gpu for gpu in shown if gpu not in {job[2][0] for job in jobs.values()})
+        self.assertEqual(shown[free]["processes"], [])
+        for number, _, _ in jobs.values():
+            self.server.cli("cancel", number)
+        for number, _, _ in jobs.values():
+            self.server.wait_ended(number)
+        after = json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]
+        self.assertEqual([gpu["processes"] for gpu in after], [[]] * 8)
+        self.assertEqual([gpu["utilization"] for gpu in after], [0] * 8)
+        for key in shown:
+            weirlib.wait_for("the API to say so", lambda key=key: self.reading(key)["processes"] == [])
+
+    def test_by_its_class_and_over_a_restart(self):
+        _, pid, gpus = self.start("--class", "training", "--gpus", "2")
+        time.sleep(8)
+        self.server.kill()
+        self.server.start()
+        shown = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]}
+        for key in gpus:
+            ((seen, used),) = shown[key]["processes"]
+            self.assertEqual(seen, pid)
+            # It goes on as it was: had it begun anew, it would be at 0.
+            self.assertGreater(shown[key]["utilization"], 60)
+            self.assertGreater(used, 4 << 30)
+            weirlib.wait_for("the API to show it", lambda key=key: [
+                process["pid"] for process in self.reading(key)["processes"] or []] == [pid])
+
+    def test_after_a_change_of_the_fleet_it_is_as_old_as_it_is(self):
+        _, pid, gpus = self.start("--sim-profile", "held", "--gpu-memory", "7Gi")
+        self.server.kill()
+        self.server.args = ["--simulate", "8xH100+L40S"]
+        self.server.start()
+        shown = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]}
+        self.assertEqual(len(shown), 9)
+        self.assertEqual(shown[gpus[0]]["processes"], [[pid, 7 << 30]])
+
+    def test_an_unknown_profile_is_refused(self):
+        said = self.server.cli("run", "--sim-profile", "stedy", "--", "true", check=2).stderr.decode()
+        self.assertIn("did you mean steady?", said)
+        status, answer = self.server.post("/v1/workloads", {
+            "apiVersion": "weir.dev/v1", "kind": "Workload", "spec": {"command": ["true"], "cwd": "/", "simProfile": "stedy"}})
+        self.assertEqual((status, answer["error"]["field"]), (400, "spec.simProfile"))
+        self.assertEqual(answer["error"]["hint"], "did you mean 'steady'?")
+
+
 def main():
     Clients.venv = client_venv.find()
-    Clients.sim_fleet = sys.argv[1]
+    Clients.sim_fleet, weirlib.WEIR = sys.argv[1:]
     unittest.main(argv=sys.argv[:1], verbosity=2)
 
 

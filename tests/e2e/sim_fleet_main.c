@@ -4,6 +4,7 @@
  *
  * AGE_S: since when the load runs. Faults are those of edge/nvml/sim_orders.h. What it sets stays
  * in the fleet when it ends. */
+#include "../support/sim_process.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -26,7 +27,7 @@ static int set_process(struct weir_sim_fleet *fleet, const char *text, struct we
     if (sscanf(text, "%" SCNu32 ":%" SCNu32 ":%" SCNu64 "%n", &index, &pid, &mib, &end) != 3 ||
         text[end] != '\0' || index >= weir_sim_fleet_size(fleet))
         return weir_error(err, WEIR_E_INVALID, "'%s' is not INDEX:PID:MIB", text);
-    return weir_sim_fleet_set_process(fleet, index, pid, mib * (uint64_t)WEIR_MIB, err);
+    return sim_set_process(fleet, index, pid, mib * (uint64_t)WEIR_MIB, err);
 }
 
 static int set_load(struct weir_sim_fleet *fleet, const char *text, struct weir_err *err)

@@ -8,6 +8,7 @@
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
 
+#include "../support/sim_process.h"
 #include "../unit/edge/temp_dir.h"
 
 #include <setjmp.h>
@@ -96,7 +97,7 @@ static void the_adapter_fails_cleanly(void **state)
     (void)state;
     assert_int_equal(install(&fleet, NULL), 0);
     for (uint32_t pid = 1; pid <= WEIR_SIM_PROCESSES_MAX; pid++)
-        assert_int_equal(weir_sim_fleet_set_process(fleet, 1, pid, 1, NULL), 0);
+        assert_int_equal(sim_set_process(fleet, 1, pid, 1, NULL), 0);
     weir_mem_fail(0, 0);
     assert_int_equal(use_adapter(&arena, NULL), 0);
     n_needed = weir_mem_count();

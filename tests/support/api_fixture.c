@@ -232,6 +232,20 @@ static int fake_set_phase(void *ctx, const struct weir_actor *actor, enum weir_s
     return take(f, done, 0, err);
 }
 
+/* "wrong" in the second line is so. */
+static int fake_befall(void *ctx, const struct weir_actor *actor, struct weir_str faults,
+                       struct weir_done done, struct weir_err *err)
+{
+    struct api_fixture *f = ctx;
+
+    note_actor(f, actor);
+    snprintf(f->asked, sizeof(f->asked), "befall %.*s", WEIR_STR_ARG(faults));
+    if (weir_str_find(faults, WEIR_STR("wrong")) < 0)
+        return take(f, done, 0, err);
+    weir_error(err, WEIR_E_NOT_FOUND, "no such thing");
+    return weir_error_at(err, 2, 7);
+}
+
 static const struct weir_gpu_device *fake_gpu(void *ctx, struct weir_str uuid,
                                               struct weir_arena *arena)
 {
@@ -308,6 +322,7 @@ static void make_service(struct api_fixture *f)
         .cancel = fake_cancel,
         .signal = fake_signal,
         .set_phase = fake_set_phase,
+        .befall = fake_befall,
         .gpu = fake_gpu,
         .fault = fake_fault,
     };

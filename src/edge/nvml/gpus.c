@@ -1,11 +1,14 @@
 #include "edge/nvml/gpus.h"
 
 #include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "edge/nvml/prober.h"
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
+#include "edge/nvml/sim_orders.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,6 +19,8 @@
 struct weir_gpus {
     struct weir_prober *prober;
     struct weir_sim_fleet *fleet; /* NULL: a real driver */
+    struct weir_sim_schedule schedule;
+    struct weir_arena schedule_arena;
     char description[256];
 };
 
@@ -55,14 +60,56 @@ static int find_in_fleet(const struct weir_gpus *gpus, struct weir_str uuid, uin
                       WEIR_STR_ARG(uuid));
 }
 
-static int gpus_occupy(void *ctx, struct weir_str uuid, uint32_t pid, int64_t bytes,
+/* A name that this version does not know was accepted by another one. */
+static uint32_t profile_of(const struct weir_gpu_occupant *occupant)
+{
+    uint32_t profile;
+
+    if (weir_sim_profile_from_name(occupant->profile.ptr, occupant->profile.len, &profile))
+        return profile;
+    return weir_sim_profile_of_class((enum weir_class)occupant->class);
+}
+
+/* One that is there already keeps its begin, which may be in a past that was made up for it. */
+static int64_t begin_of(const struct weir_sim_fleet *fleet, uint32_t index,
+                        const struct weir_gpu_occupant *occupant)
+{
+    int64_t now_ms = weir_clock_mono_ms();
+    /* An instant of another boot may lie ahead. */
+    int64_t began_ms =
+        occupant->began_ms > 0 && occupant->began_ms < now_ms ? occupant->began_ms : now_ms;
+    struct weir_sim_state state;
+
+    weir_sim_fleet_read(fleet, index, &state);
+    for (uint32_t i = 0; i < state.n_loads; i++)
+        if (state.loads[i].pid == occupant->pid && state.loads[i].seed == occupant->seed)
+            return state.loads[i].begin_ms;
+    if (state.n_loads == 0 && state.base.at_ms <= began_ms - occupant->past_ms)
+        return began_ms - occupant->past_ms;
+    return began_ms;
+}
+
+static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                        struct weir_err *err)
 {
     struct weir_gpus *gpus = ctx;
+    struct weir_sim_load load = {
+        .pid = occupant->pid,
+        .kind = WEIR_SIM_COMPUTE,
+        .profile = (uint16_t)profile_of(occupant),
+        .seed = occupant->seed,
+        .gpu_instance = WEIR_NVML_NO_INSTANCE,
+        .compute_instance = WEIR_NVML_NO_INSTANCE,
+    };
     uint32_t index;
     int r = find_in_fleet(gpus, uuid, &index, err);
 
-    return r < 0 ? r : weir_sim_fleet_set_process(gpus->fleet, index, pid, (uint64_t)bytes, err);
+    if (r < 0)
+        return r;
+    load.begin_ms = begin_of(gpus->fleet, index, occupant);
+    load.memory_bytes =
+        weir_sim_fleet_memory_for(gpus->fleet, index, &load, (uint64_t)occupant->memory_bytes);
+    return weir_sim_fleet_set_load(gpus->fleet, index, &load, load.begin_ms, err);
 }
 
 static int gpus_vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err)
@@ -72,6 +119,39 @@ static int gpus_vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct wei
     int r = find_in_fleet(gpus, uuid, &index, err);
 
     return r < 0 ? r : weir_sim_fleet_remove_process(gpus->fleet, index, pid, err);
+}
+
+/* The orders of a text, if the fleet can carry out all of them. */
+static int read_faults(const struct weir_gpus *gpus, struct weir_str text, struct weir_arena *arena,
+                       struct weir_sim_order **ret_orders, size_t *ret_n, struct weir_err *err)
+{
+    int r = weir_sim_orders_parse(text, arena, ret_orders, ret_n, err);
+
+    for (size_t i = 0; r == 0 && i < *ret_n; i++)
+        r = weir_sim_order_check(gpus->fleet, &(*ret_orders)[i], err);
+    return r;
+}
+
+static int gpus_befall(void *ctx, struct weir_str faults, bool only_check, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpus *gpus = ctx;
+    struct weir_sim_order *orders;
+    size_t n;
+    int r = read_faults(gpus, faults, &arena, &orders, &n, err);
+
+    if (r == 0 && n == 0)
+        return weir_error(err, WEIR_E_INVALID, "a fault expected, like 'gpu 3 xid 79'");
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        if (orders[i].after_ms == 0)
+            continue;
+        weir_error(err, WEIR_E_INVALID, "what is ordered befalls at once");
+        weir_error_hint(err, "for later there is `weir up --simulate-faults FILE`");
+        return weir_error_at(err, orders[i].line, 1);
+    }
+    for (size_t i = 0; r == 0 && !only_check && i < n; i++)
+        r = weir_sim_order_carry_out(gpus->fleet, &orders[i], weir_clock_mono_ms(), err);
+    return r;
 }
 
 /* Jobs end while no weir runs: their processes in the fleet are taken off when it comes back. */
@@ -134,6 +214,7 @@ int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_g
 
     if (gpus == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the GPUs");
+    gpus->schedule_arena = (struct weir_arena)WEIR_ARENA_INIT;
     r = open_any(gpus, data_dir, simulate, err);
     if (r < 0) {
         weir_gpus_close(gpus);
@@ -147,6 +228,7 @@ int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_g
         .mig = gpus_mig,
         .occupy = gpus->fleet != NULL ? gpus_occupy : NULL,
         .vacate = gpus->fleet != NULL ? gpus_vacate : NULL,
+        .befall = gpus->fleet != NULL ? gpus_befall : NULL,
     };
     *ret_gpus = gpus;
     return 0;
@@ -158,6 +240,7 @@ struct weir_gpus *weir_gpus_close(struct weir_gpus *gpus)
         return NULL;
     weir_prober_close(gpus->prober);
     weir_sim_fleet_close(gpus->fleet);
+    weir_arena_finish(&gpus->schedule_arena);
     return weir_mem_free(gpus);
 }
 
@@ -169,4 +252,33 @@ bool weir_gpus_are_simulated(const struct weir_gpus *gpus)
 const char *weir_gpus_describe(const struct weir_gpus *gpus)
 {
     return gpus->description;
+}
+
+int weir_gpus_plan_faults(struct weir_gpus *gpus, struct weir_str text, struct weir_err *err)
+{
+    struct weir_sim_order *orders;
+    const char *copy;
+    size_t n;
+    int r;
+
+    if (gpus->fleet == NULL)
+        return weir_error(err, WEIR_E_UNSUPPORTED, "these GPUs are not simulated");
+    copy = weir_str_dup(text, &gpus->schedule_arena);
+    if (copy == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the faults");
+    r = read_faults(gpus, weir_str_n(copy, text.len), &gpus->schedule_arena, &orders, &n, err);
+    if (r == 0)
+        gpus->schedule = (struct weir_sim_schedule){.orders = orders, .n = n};
+    return r;
+}
+
+void weir_gpus_begin_faults(struct weir_gpus *gpus, int64_t begin_ms)
+{
+    gpus->schedule.begin_ms = begin_ms;
+}
+
+int64_t weir_gpus_run_faults(struct weir_gpus *gpus, int64_t now_ms, weir_gpus_tell_fn tell,
+                             void *arg)
+{
+    return weir_sim_schedule_run(&gpus->schedule, gpus->fleet, now_ms, tell, arg);
 }

@@ -115,21 +115,17 @@ static int recover(struct weir_sim_fleet *fleet, uint32_t index, struct weir_sim
     return rc;
 }
 
-static int set_limit(const struct weir_sim_facts *facts, const struct weir_sim_fault *fault,
-                     struct weir_sim_state *state, struct weir_err *err)
+int weir_sim_fault_check(const struct weir_sim_facts *facts, const struct weir_sim_fault *fault,
+                         struct weir_err *err)
 {
-    if (fault->kind == WEIR_SIM_FAULT_POWER) {
-        if (fault->amount > facts->power_limit_mw)
-            return weir_error(err, WEIR_E_INVALID,
-                              "a power cap of %" PRIu64 " W is above the %" PRIu32 " W of '%s'",
-                              fault->amount / 1000, facts->power_limit_mw / 1000, facts->name);
-        state->power_cap_mw = (uint32_t)fault->amount;
-        return 0;
-    }
-    if (fault->amount != 0 && (fault->amount < THERMAL_MIN_C || fault->amount > THERMAL_MAX_C))
+    if (fault->kind == WEIR_SIM_FAULT_POWER && fault->amount > facts->power_limit_mw)
+        return weir_error(err, WEIR_E_INVALID,
+                          "a power cap of %" PRIu64 " W is above the %" PRIu32 " W of '%s'",
+                          fault->amount / 1000, facts->power_limit_mw / 1000, facts->name);
+    if (fault->kind == WEIR_SIM_FAULT_THERMAL && fault->amount != 0 &&
+        (fault->amount < THERMAL_MIN_C || fault->amount > THERMAL_MAX_C))
         return weir_error(err, WEIR_E_INVALID, "a thermal cap is from %d to %d degrees",
                           THERMAL_MIN_C, THERMAL_MAX_C);
-    state->thermal_limit_c = (uint32_t)fault->amount;
     return 0;
 }
 
@@ -165,8 +161,11 @@ static int apply(struct weir_sim_fleet *fleet, uint32_t index, const struct weir
     case WEIR_SIM_FAULT_REMAP:
         return raise_remap(fault, state, err);
     case WEIR_SIM_FAULT_THERMAL:
+        state->thermal_limit_c = (uint32_t)fault->amount;
+        return 0;
     case WEIR_SIM_FAULT_POWER:
-        return set_limit(facts, fault, state, err);
+        state->power_cap_mw = (uint32_t)fault->amount;
+        return 0;
     case WEIR_SIM_FAULT_HANG:
         state->hang_until_ms = fault->amount >= (uint64_t)(WEIR_SIM_NEVER - at_ms)
                                    ? WEIR_SIM_NEVER
@@ -184,6 +183,9 @@ int weir_sim_fleet_fault(struct weir_sim_fleet *fleet, uint32_t index,
     struct weir_sim_state state;
     int rc;
 
+    rc = weir_sim_fault_check(weir_sim_fleet_facts(fleet, index), fault, err);
+    if (rc < 0)
+        return rc;
     weir_sim_fleet_read_at(fleet, index, at_ms, &state);
     rc = apply(fleet, index, fault, &state, at_ms, err);
     if (rc < 0)

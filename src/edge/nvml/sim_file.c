@@ -163,7 +163,7 @@ static int read_fault(struct reader *in, const struct weir_tree *at, const char 
         return weir_tree_place(at, in->err);
     if (n == 1 && !orders[0].is_reload && !fits(&plan->fleet, &orders[0]))
         return weir_tree_error(at, in->err, "the node has no such GPU, or that GPU no such limit");
-    if (n != 1 || orders[0].is_reload || orders[0].after_ms != 0)
+    if (n != 1 || orders[0].is_reload || orders[0].after_ms != 0 || orders[0].node.len > 0)
         return weir_tree_error(at, in->err, "one fault of a GPU expected, like 'gpu 3 xid 79'");
     if (weir_arena_grow(in->arena, &plan->orders, &in->cap_orders, (uint32_t)plan->n_orders + 1,
                         sizeof(orders[0])) < 0)

@@ -60,6 +60,10 @@ int weir_sim_fleet_write(struct weir_sim_fleet *fleet, uint32_t index,
 /* What a job of the class does unless it says otherwise: training is steady, a batch has its
  * stalls, a service is bursty, a development environment interactive. */
 uint32_t weir_sim_profile_of_class(enum weir_class class);
+/* How much memory a load holds that asks for so much (0: what is usual for its profile, give or
+ * take a tenth by its seed), as far as the others on the GPU leave it. */
+uint64_t weir_sim_fleet_memory_for(const struct weir_sim_fleet *fleet, uint32_t index,
+                                   const struct weir_sim_load *load, uint64_t asked_bytes);
 /* Adds the load of a process, or changes it. Its begin_ms is at_ms where it is new and 0; its share
  * is filled in. Errors as above. */
 int weir_sim_fleet_set_load(struct weir_sim_fleet *fleet, uint32_t index,
@@ -67,9 +71,7 @@ int weir_sim_fleet_set_load(struct weir_sim_fleet *fleet, uint32_t index,
 /* WEIR_E_NOT_FOUND when it is not there. */
 int weir_sim_fleet_remove_load(struct weir_sim_fleet *fleet, uint32_t index, uint32_t pid,
                                int64_t at_ms, struct weir_err *err);
-/* The same at once for a compute process that holds memory from now on and does nothing. */
-int weir_sim_fleet_set_process(struct weir_sim_fleet *fleet, uint32_t index, uint32_t pid,
-                               uint64_t used_bytes, struct weir_err *err);
+/* The same at once. */
 int weir_sim_fleet_remove_process(struct weir_sim_fleet *fleet, uint32_t index, uint32_t pid,
                                   struct weir_err *err);
 
@@ -100,6 +102,9 @@ struct weir_sim_fault {
     uint32_t pid; /* of an XID: whose it is; 0: the device's own */
 };
 
+/* WEIR_E_INVALID: a GPU like this has no such limit. */
+int weir_sim_fault_check(const struct weir_sim_facts *facts, const struct weir_sim_fault *fault,
+                         struct weir_err *err);
 /* Errors: WEIR_E_INVALID (an amount that cannot be), those of writing the kernel's log. */
 int weir_sim_fleet_fault(struct weir_sim_fleet *fleet, uint32_t index,
                          const struct weir_sim_fault *fault, int64_t at_ms, struct weir_err *err);

@@ -2,9 +2,12 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/rng.h"
 #include "edge/nvml/sim_mig.h"
 
 #include <inttypes.h>
+
+#define PAGE_BYTES (UINT64_C(2) << 20) /* what a driver gives out at once */
 
 /* What the load may hold at most, and what it can use of the GPU. */
 static int check_place(const struct weir_sim_facts *facts, const struct weir_sim_mig *mig,
@@ -122,6 +125,41 @@ uint32_t weir_sim_profile_of_class(enum weir_class class)
     return WEIR_SIM_PROFILE_STEADY;
 }
 
+/* In percent of the GPU's memory. */
+static const unsigned usual_memory[WEIR_SIM_PROFILE_MAX] = {
+    [WEIR_SIM_PROFILE_HELD] = 40,        [WEIR_SIM_PROFILE_STEADY] = 80,
+    [WEIR_SIM_PROFILE_SAW_TOOTH] = 55,   [WEIR_SIM_PROFILE_IDLE] = 35,
+    [WEIR_SIM_PROFILE_STARVED] = 45,     [WEIR_SIM_PROFILE_BURSTY] = 65,
+    [WEIR_SIM_PROFILE_INTERACTIVE] = 20,
+};
+
+static uint64_t usual_bytes(const struct weir_sim_load *load, uint64_t room)
+{
+    struct weir_rng rng;
+    double percent = load->profile < WEIR_SIM_PROFILE_MAX ? usual_memory[load->profile] : 0;
+
+    weir_rng_init(&rng, load->seed);
+    return (uint64_t)((double)room * percent / 100 * (0.9 + 0.2 * weir_rng_unit(&rng)));
+}
+
+uint64_t weir_sim_fleet_memory_for(const struct weir_sim_fleet *fleet, uint32_t index,
+                                   const struct weir_sim_load *load, uint64_t asked_bytes)
+{
+    const struct weir_sim_facts *facts = weir_sim_fleet_facts(fleet, index);
+    uint64_t room = facts->memory_total_bytes - facts->memory_reserved_bytes;
+    uint64_t bytes = asked_bytes > 0 ? asked_bytes : usual_bytes(load, room) & ~(PAGE_BYTES - 1);
+    struct weir_sim_state state;
+
+    weir_sim_fleet_read(fleet, index, &state);
+    for (uint32_t i = 0; i < state.n_loads; i++) {
+        uint64_t held = state.loads[i].memory_bytes;
+
+        if (state.loads[i].pid != load->pid)
+            room -= held < room ? held : room;
+    }
+    return bytes < room ? bytes : room;
+}
+
 int weir_sim_fleet_set_load(struct weir_sim_fleet *fleet, uint32_t index,
                             const struct weir_sim_load *load, int64_t at_ms, struct weir_err *err)
 {
@@ -158,21 +196,6 @@ int weir_sim_fleet_remove_load(struct weir_sim_fleet *fleet, uint32_t index, uin
     memmove(&state.loads[i], &state.loads[i + 1], (state.n_loads - i) * sizeof(state.loads[0]));
     weir_sim_fleet_publish(fleet, index, &state);
     return 0;
-}
-
-int weir_sim_fleet_set_process(struct weir_sim_fleet *fleet, uint32_t index, uint32_t pid,
-                               uint64_t used_bytes, struct weir_err *err)
-{
-    struct weir_sim_load load = {
-        .pid = pid,
-        .kind = WEIR_SIM_COMPUTE,
-        .profile = WEIR_SIM_PROFILE_HELD,
-        .memory_bytes = used_bytes,
-        .gpu_instance = WEIR_NVML_NO_INSTANCE,
-        .compute_instance = WEIR_NVML_NO_INSTANCE,
-    };
-
-    return weir_sim_fleet_set_load(fleet, index, &load, weir_clock_mono_ms(), err);
 }
 
 int weir_sim_fleet_remove_process(struct weir_sim_fleet *fleet, uint32_t index, uint32_t pid,

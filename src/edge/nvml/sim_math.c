@@ -40,6 +40,12 @@ double weir_sim_exp(double x)
     return sum * power_of_two(n);
 }
 
+/* glibc has CMPLX for gcc only. */
+static double complex pair(double real, double imaginary)
+{
+    return __builtin_complex(real, imaginary);
+}
+
 double complex weir_sim_turn(double x)
 {
     int64_t n = nearest(x * 0x1.45f306dc9c883p-1);
@@ -55,13 +61,13 @@ double complex weir_sim_turn(double x)
     sine *= r;
     switch (n & 3) {
     case 0:
-        return CMPLX(cosine, sine);
+        return pair(cosine, sine);
     case 1:
-        return CMPLX(-sine, cosine);
+        return pair(-sine, cosine);
     case 2:
-        return CMPLX(-cosine, -sine);
+        return pair(-cosine, -sine);
     default:
-        return CMPLX(sine, -cosine);
+        return pair(sine, -cosine);
     }
 }
 

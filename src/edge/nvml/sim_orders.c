@@ -260,24 +260,51 @@ static int read_gpu(struct reader *in, struct weir_sim_order *order)
     return read_fault(in, &order->fault);
 }
 
-static int read_order(struct reader *in, struct weir_str word, struct weir_sim_order *order)
+/* "+30s" or "at 30s"; what follows is the next word. */
+static int read_instant(struct reader *in, struct weir_str *word, struct weir_sim_order *order)
 {
+    struct weir_str duration = weir_str_sub(*word, 1, word->len);
     int rc;
 
-    if (weir_str_eq_c(word, "at")) {
-        rc = read_duration(in, next_word(in), &order->after_ms);
-        if (rc < 0)
-            return rc;
-        word = next_word(in);
-    }
+    if (weir_str_eq_c(*word, "at"))
+        duration = next_word(in);
+    else if (word->ptr[0] != '+')
+        return 0;
+    rc = read_duration(in, duration, &order->after_ms);
+    if (rc == 0)
+        *word = next_word(in);
+    return rc;
+}
+
+static int read_node(struct reader *in, struct weir_str *word, struct weir_sim_order *order)
+{
+    order->node = next_word(in);
+    order->node_column = (uint32_t)in->word_at + 1;
+    if (order->node.len == 0)
+        return expected(in, order->node, "the name of a node");
+    *word = next_word(in);
+    return weir_str_eq_c(*word, "gpu") ? 0 : expected(in, *word, "'gpu'");
+}
+
+static int read_order(struct reader *in, struct weir_str word, struct weir_sim_order *order)
+{
+    size_t from;
+    int rc = read_instant(in, &word, order);
+
+    from = in->word_at;
+    if (rc == 0 && weir_str_eq_c(word, "node"))
+        rc = read_node(in, &word, order);
+    if (rc < 0)
+        return rc;
     if (weir_str_eq_c(word, "gpu"))
         rc = read_gpu(in, order);
     else if (weir_str_eq_c(word, "driver"))
         rc = read_reload(in, order);
     else
-        return expected(in, word, "'gpu' or 'driver'");
+        return expected(in, word, "'gpu', 'node' or 'driver'");
     if (rc < 0)
         return rc;
+    order->text = weir_str_trim(weir_str_sub(in->line, from, in->line.len));
     word = next_word(in);
     return word.len == 0 ? 0 : expected(in, word, "nothing more");
 }
@@ -361,13 +388,34 @@ static bool means(const struct weir_sim_order *order, const struct weir_sim_fact
            number == place;
 }
 
+static int not_there(const struct weir_sim_fleet *fleet, const struct weir_sim_order *order,
+                     struct weir_err *err)
+{
+    char gpu[WEIR_STR_SHOW_MAX];
+    char node[WEIR_STR_SHOW_MAX];
+    bool is_node_there = false;
+
+    for (uint32_t i = 0; i < weir_sim_fleet_size(fleet); i++)
+        is_node_there |= weir_str_eq_c(order->node, weir_sim_fleet_facts(fleet, i)->node);
+    weir_str_show(order->gpu, gpu);
+    weir_str_show(order->node, node);
+    if (order->node.len == 0)
+        weir_error(err, WEIR_E_NOT_FOUND, "the fleet has no GPU '%s'", gpu);
+    else if (is_node_there)
+        weir_error(err, WEIR_E_NOT_FOUND, "node '%s' has no GPU '%s'", node, gpu);
+    else
+        weir_error(err, WEIR_E_NOT_FOUND, "the fleet has no node '%s'", node);
+    return weir_error_at(err, order->line,
+                         order->node.len == 0 || is_node_there ? order->gpu_column
+                                                               : order->node_column);
+}
+
 /* `to` is the fleet that the order is carried out on; NULL: it only looks whether there is such a
  * GPU.
  */
 static int walk(struct weir_sim_fleet *to, const struct weir_sim_fleet *fleet,
                 const struct weir_sim_order *order, int64_t at_ms, struct weir_err *err)
 {
-    char shown[WEIR_STR_SHOW_MAX];
     const char *node = NULL;
     uint32_t place = 0;
     uint32_t n = 0;
@@ -381,7 +429,8 @@ static int walk(struct weir_sim_fleet *to, const struct weir_sim_fleet *fleet,
         if (!means(order, facts, i, place))
             continue;
         n++;
-        rc = to != NULL ? weir_sim_fleet_fault(to, i, &order->fault, at_ms, err) : 0;
+        rc = to != NULL ? weir_sim_fleet_fault(to, i, &order->fault, at_ms, err)
+                        : weir_sim_fault_check(facts, &order->fault, err);
         if (rc < 0) {
             weir_error_at(err, order->line, 1);
             return rc;
@@ -389,9 +438,7 @@ static int walk(struct weir_sim_fleet *to, const struct weir_sim_fleet *fleet,
     }
     if (n > 0)
         return 0;
-    weir_error(err, WEIR_E_NOT_FOUND, "the fleet has no GPU '%s'",
-               weir_str_show(order->gpu, shown));
-    return weir_error_at(err, order->line, order->gpu_column);
+    return not_there(fleet, order, err);
 }
 
 int weir_sim_order_check(const struct weir_sim_fleet *fleet, const struct weir_sim_order *order,
@@ -409,20 +456,19 @@ int weir_sim_order_carry_out(struct weir_sim_fleet *fleet, const struct weir_sim
     return 0;
 }
 
-int weir_sim_orders_run(struct weir_sim_fleet *fleet, const struct weir_sim_order *orders, size_t n,
-                        size_t *next, int64_t begin_ms, int64_t now_ms, int64_t *ret_wait_ms,
-                        struct weir_err *err)
+int64_t weir_sim_schedule_run(
+    struct weir_sim_schedule *schedule, struct weir_sim_fleet *fleet, int64_t now_ms,
+    void (*tell)(void *arg, struct weir_str order, const struct weir_err *why), void *arg)
 {
-    int first = 0;
+    for (; schedule->next < schedule->n; schedule->next++) {
+        const struct weir_sim_order *order = &schedule->orders[schedule->next];
+        int64_t at_ms = schedule->begin_ms + order->after_ms;
+        struct weir_err err = WEIR_ERR_INIT;
 
-    for (; *next < n && begin_ms + orders[*next].after_ms <= now_ms; (*next)++) {
-        struct weir_err *ret_err = first == 0 ? err : NULL;
-        int rc = weir_sim_order_carry_out(fleet, &orders[*next], begin_ms + orders[*next].after_ms,
-                                          ret_err);
-
-        if (first == 0)
-            first = rc;
+        if (at_ms > now_ms)
+            return at_ms - now_ms;
+        tell(arg, order->text,
+             weir_sim_order_carry_out(fleet, order, at_ms, &err) < 0 ? &err : NULL);
     }
-    *ret_wait_ms = *next < n ? begin_ms + orders[*next].after_ms - now_ms : WEIR_SIM_NEVER;
-    return first;
+    return WEIR_SIM_NEVER;
 }

@@ -10,6 +10,7 @@
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
 
+#include "../../support/sim_process.h"
 #include "temp_dir.h"
 
 static struct weir_sim_fleet *fleet;
@@ -117,7 +118,7 @@ static void lists_a_simulated_fleet(void **state)
     (void)state;
     open_sim("2x2xH100+L40S");
     assert_string_equal(weir_nvml_driver_version(nvml), "570.133.20");
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 3, 1, 5 * WEIR_GIB, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 3, 1, 5 * WEIR_GIB, NULL), 0);
     list();
     assert_int_equal(n, 5);
     for (uint32_t i = 0; i < n; i++) {

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "../../support/sim_process.h"
 #include "sim_rig.h"
 
 static int set_up(void **state)
@@ -429,42 +430,90 @@ static void a_reloaded_driver_must_be_initialised_anew(void **state)
     assert_true(field(0, WEIR_NVML_FIELD_TOTAL_ENERGY).value.u64 < 70000 * 30);
 }
 
+struct told {
+    size_t n;
+    struct weir_str last;
+    int code; /* of the last */
+};
+
+static void tell(void *arg, struct weir_str text, const struct weir_err *why)
+{
+    struct told *told = arg;
+
+    told->n++;
+    told->last = text;
+    told->code = why != NULL ? why->code : 0;
+}
+
 static void a_schedule_takes_its_time(void **state)
 {
     struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_err err = WEIR_ERR_INIT;
     struct weir_sim_order *orders;
-    int64_t begin_ms = weir_clock_mono_ms();
-    int64_t wait_ms = 0;
-    size_t next = 0;
-    size_t n = 0;
+    struct weir_sim_schedule schedule = {.begin_ms = weir_clock_mono_ms()};
+    struct told told = {0};
     unsigned value;
 
     (void)state;
-    assert_int_equal(weir_sim_orders_parse(WEIR_STR("at 30s gpu 0 xid 79\ngpu 70 lost\n"
-                                                    "gpu 1 xid 13\nat 1m gpu 0 recovered\n"),
-                                           &arena, &orders, &n, &err),
+    assert_int_equal(weir_sim_orders_parse(WEIR_STR("+30s gpu 0 xid 79 # falls\ngpu 1 xid 13\n"
+                                                    "gpu 70 lost\nat 1m gpu 0 recovered\n"),
+                                           &arena, &orders, &schedule.n, &err),
                      0);
-    assert_int_equal(weir_sim_order_check(fleet, &orders[0], &err), WEIR_E_NOT_FOUND);
-    assert_int_equal(err.line, 2);
-    assert_int_equal(weir_sim_orders_run(fleet, orders, n, &next, begin_ms, begin_ms + 5000,
-                                         &wait_ms, &err),
-                     WEIR_E_NOT_FOUND);
-    assert_int_equal(next, 2);
-    assert_int_equal(wait_ms, 25000);
+    schedule.orders = orders;
+    assert_int_equal(weir_sim_order_check(fleet, &orders[1], &err), WEIR_E_NOT_FOUND);
+    assert_int_equal(err.line, 3);
+    assert_true(weir_sim_schedule_run(&schedule, fleet, schedule.begin_ms + 5000, tell, &told) ==
+                25000);
+    assert_int_equal(told.n, 2);
+    assert_int_equal(told.code, WEIR_E_NOT_FOUND);
+    assert_true(weir_str_eq_c(told.last, "gpu 70 lost"));
     assert_non_null(strstr(kmsg(), "): 13,"));
     assert_int_equal(sim.DeviceGetPowerUsage(handle(0), &value), 0);
-    assert_int_equal(weir_sim_orders_run(fleet, orders, n, &next, begin_ms, begin_ms + 30000,
-                                         &wait_ms, &err),
-                     0);
-    assert_int_equal(wait_ms, 30000);
+    assert_true(weir_sim_schedule_run(&schedule, fleet, schedule.begin_ms + 30000, tell, &told) ==
+                30000);
+    assert_true(weir_str_eq_c(told.last, "gpu 0 xid 79"));
+    assert_int_equal(told.code, 0);
     assert_int_equal(sim.DeviceGetHandleByIndex_v2(0, &(gpu){NULL}), WEIR_NVML_GPU_IS_LOST);
-    assert_int_equal(weir_sim_orders_run(fleet, orders, n, &next, begin_ms, begin_ms + 99000,
-                                         &wait_ms, &err),
-                     0);
-    assert_true(wait_ms == WEIR_SIM_NEVER);
+    assert_true(weir_sim_schedule_run(&schedule, fleet, schedule.begin_ms + 99000, tell, &told) ==
+                WEIR_SIM_NEVER);
+    assert_int_equal(told.n, 4);
     assert_int_equal(sim.DeviceGetPowerUsage(handle(0), &value), 0);
     weir_arena_finish(&arena);
+}
+
+static void says_what_no_gpu_is_meant_by(void **state)
+{
+    static const struct {
+        const char *text;
+        int code;
+        uint32_t column;
+        const char *says;
+    } cases[] = {
+        {"node sim-2 gpu 1 lost", 0, 0, ""},
+        {"node sim-2 gpu 2 lost", WEIR_E_NOT_FOUND, 16, "node 'sim-2' has no GPU '2'"},
+        {"node sim-9 gpu 1 lost", WEIR_E_NOT_FOUND, 6, "the fleet has no node 'sim-9'"},
+        {"gpu sim-9/1 lost", WEIR_E_NOT_FOUND, 5, "the fleet has no GPU 'sim-9/1'"},
+        {"gpu 0 power 700", 0, 0, ""},
+        /* One of them is a smaller model. */
+        {"gpu all power 400", WEIR_E_INVALID, 1, "above the 350 W of"},
+        {"gpu 0 thermal 19", WEIR_E_INVALID, 1, "from 20 to 120"},
+        {"driver reload", 0, 0, ""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct weir_arena arena = WEIR_ARENA_INIT;
+        struct weir_err err = WEIR_ERR_INIT;
+        struct weir_sim_order *orders;
+        size_t n;
+
+        assert_int_equal(weir_sim_orders_parse(weir_str(cases[i].text), &arena, &orders, &n, &err),
+                         0);
+        if (weir_sim_order_check(fleet, &orders[0], &err) != cases[i].code ||
+            err.column != cases[i].column || strstr(err.text, cases[i].says) == NULL)
+            fail_msg("'%s' gives %d at %u: %s", cases[i].text, err.code, err.column, err.text);
+        weir_arena_finish(&arena);
+    }
 }
 
 /* A fleet of an earlier boot: its instants mean nothing, its processes are gone. */
@@ -476,7 +525,7 @@ static void a_boot_leaves_the_identity_only(void **state)
     FILE *file;
 
     (void)state;
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 7, 1, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 7, 1, NULL), 0);
     order("gpu 0 ecc 2\ngpu 1 lost");
     memcpy(uuid, weir_sim_fleet_facts(fleet, 0)->uuid, sizeof(uuid));
     fleet = weir_sim_fleet_close(fleet);
@@ -544,6 +593,7 @@ int main(void)
         TEST(a_hang_holds_up_its_own_gpu_only),
         TEST(a_reloaded_driver_must_be_initialised_anew),
         TEST(a_schedule_takes_its_time),
+        TEST(says_what_no_gpu_is_meant_by),
         TEST(a_boot_leaves_the_identity_only),
         TEST(a_file_brings_places_and_faults),
     };

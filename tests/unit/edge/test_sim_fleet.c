@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "model/gpu_catalogue.h"
 
+#include "../../support/sim_process.h"
 #include "temp_dir.h"
 
 #include <fcntl.h>
@@ -102,7 +103,7 @@ static void keeps_a_file_of_the_same_gpus(void **state)
 
     (void)state;
     memcpy(uuid, weir_sim_fleet_facts(fleet, 3)->uuid, sizeof(uuid));
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 3, 4711, WEIR_GIB, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 3, 4711, WEIR_GIB, NULL), 0);
     weir_sim_fleet_close(fleet);
     fleet = open_fleet(" 1x4x h100-sxm", 99);
     assert_int_equal(inode(), before);
@@ -187,7 +188,7 @@ static void replaces_what_it_cannot_read(void **state)
 
     (void)state;
     memcpy(uuid, weir_sim_fleet_facts(fleet, 0)->uuid, sizeof(uuid));
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1, 1, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 1, 1, NULL), 0);
     weir_sim_fleet_close(fleet);
 
     /* Another version: a new file, but the seed and so the UUIDs stay. */
@@ -230,7 +231,7 @@ static void reads_a_damaged_slot_as_idle(void **state)
     overwrite(slots + (off_t)sizeof(struct weir_sim_state) + at, &n, sizeof(n));
     weir_sim_fleet_read(fleet, 0, &now);
     assert_int_equal(now.n_loads, 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 7, 1, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 7, 1, NULL), 0);
     weir_sim_fleet_read(fleet, 0, &now);
     assert_int_equal(now.n_loads, 1);
     weir_sim_fleet_close(fleet);
@@ -244,12 +245,12 @@ static void holds_processes_to_the_memory(void **state)
     struct weir_sim_state now;
 
     (void)state;
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 10, room, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 11, 1, &err), WEIR_E_TOO_LARGE);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 10, room - 5, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 11, 5, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 11, UINT64_MAX, &err), WEIR_E_TOO_LARGE);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 0, 1, &err), WEIR_E_INVALID);
+    assert_int_equal(sim_set_process(fleet, 0, 10, room, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 11, 1, &err), WEIR_E_TOO_LARGE);
+    assert_int_equal(sim_set_process(fleet, 0, 10, room - 5, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 11, 5, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 11, UINT64_MAX, &err), WEIR_E_TOO_LARGE);
+    assert_int_equal(sim_set_process(fleet, 0, 0, 1, &err), WEIR_E_INVALID);
     weir_sim_fleet_read(fleet, 0, &now);
     assert_int_equal(now.n_loads, 2);
     assert_int_equal(now.loads[0].memory_bytes, room - 5);
@@ -273,8 +274,8 @@ static void removes_processes_and_knows_its_limit(void **state)
 
     (void)state;
     for (uint32_t pid = 1; pid <= WEIR_SIM_PROCESSES_MAX; pid++)
-        assert_int_equal(weir_sim_fleet_set_process(fleet, 0, pid, pid, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1000, 1, &err), WEIR_E_TOO_LARGE);
+        assert_int_equal(sim_set_process(fleet, 0, pid, pid, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 1000, 1, &err), WEIR_E_TOO_LARGE);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), 0);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), WEIR_E_NOT_FOUND);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, WEIR_SIM_PROCESSES_MAX, &err), 0);

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/units.h"
 
+#include "../../support/sim_process.h"
 #include "sim_api.h"
 #include "temp_dir.h"
 
@@ -213,8 +214,8 @@ static void counts_memory_as_both_versions_do(void **state)
 
     (void)state;
     assert_int_equal(v2.version, 0x02000028);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1, 3 * WEIR_GIB, NULL), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 2, 2 * WEIR_GIB, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 1, 3 * WEIR_GIB, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 2, 2 * WEIR_GIB, NULL), 0);
     assert_int_equal(sim.DeviceGetMemoryInfo(handle(0), &v1), 0);
     assert_int_equal(v1.total, total);
     assert_int_equal(v1.used, 5 * WEIR_GIB + reserved);
@@ -240,8 +241,8 @@ static void lists_processes_by_the_two_step_dance(void **state)
     assert_int_equal(sim.DeviceGetComputeRunningProcesses_v3(handle(0), &n, NULL), 0);
     assert_int_equal(n, 0);
     assert_int_equal(sim.DeviceGetProcessUtilization(handle(0), NULL, &n, 0), WEIR_NVML_NOT_FOUND);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 41, 100, NULL), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 42, 200, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 41, 100, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 42, 200, NULL), 0);
     n = 0;
     assert_int_equal(sim.DeviceGetComputeRunningProcesses_v3(handle(0), &n, NULL),
                      WEIR_NVML_INSUFFICIENT_SIZE);

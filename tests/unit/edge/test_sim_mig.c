@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../../support/sim_process.h"
 #include "sim_rig.h"
 
 enum { ID_1G = 19, ID_1G_ME = 20, ID_1G_DOUBLE = 15, ID_2G = 14, ID_3G = 9, ID_4G = 5, ID_7G = 0 };
@@ -53,7 +54,7 @@ static void modes_change_where_nobody_uses_the_gpu(void **state)
     assert_int_equal(current, 1);
     assert_int_equal(pending, 1);
     /* A GPU in use gets its mode with the next reset. */
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 1, 4, 1, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 1, 4, 1, NULL), 0);
     assert_int_equal(sim.DeviceSetMigMode(handle(1), 1, &activation), 0);
     assert_int_equal(activation, WEIR_NVML_IN_USE);
     assert_int_equal(sim.DeviceGetMigMode(handle(1), &current, &pending), 0);
@@ -66,7 +67,7 @@ static void modes_change_where_nobody_uses_the_gpu(void **state)
     assert_int_equal(sim.DeviceGetMigMode(handle(1), &current, &pending), 0);
     assert_int_equal(current, 1);
     /* In MIG mode nothing runs outside of an instance. */
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 1, 4, 1, NULL), WEIR_E_INVALID);
+    assert_int_equal(sim_set_process(fleet, 1, 4, 1, NULL), WEIR_E_INVALID);
 }
 
 static void tells_profiles_in_each_version(void **state)

@@ -114,6 +114,23 @@ static void puts_a_schedule_in_order(void **state)
     assert_int_equal(n, 0);
 }
 
+static void a_line_may_say_when_and_where(void **state)
+{
+    (void)state;
+    parse("+2m  node gpu-a-1 gpu all power 400  # hot\n+1h30m driver reload 5s\nnode b gpu 0 lost");
+    assert_int_equal(n, 3);
+    assert_true(weir_str_eq_c(orders[0].node, "b"));
+    assert_int_equal(orders[0].after_ms, 0);
+    assert_int_equal(orders[1].after_ms, 120000);
+    assert_true(weir_str_eq_c(orders[1].node, "gpu-a-1"));
+    assert_int_equal(orders[1].node_column, 11);
+    assert_true(weir_str_eq_c(orders[1].gpu, "all"));
+    assert_true(weir_str_eq_c(orders[1].text, "node gpu-a-1 gpu all power 400"));
+    expect_fault(1, WEIR_SIM_FAULT_POWER, 0, 400000);
+    assert_int_equal(orders[2].after_ms, 5400000);
+    assert_true(weir_str_eq_c(orders[2].text, "driver reload 5s"));
+}
+
 static void says_where_a_line_is_wrong(void **state)
 {
     static const struct {
@@ -122,7 +139,7 @@ static void says_where_a_line_is_wrong(void **state)
         uint32_t column;
         const char *says;
     } cases[] = {
-        {"gpu 0 lost\ngup 1 lost", 2, 1, "'gpu' or 'driver' expected, not 'gup'"},
+        {"gpu 0 lost\ngup 1 lost", 2, 1, "'gpu', 'node' or 'driver' expected, not 'gup'"},
         {"gpu", 1, 4, "which GPU"},
         {"gpu 0", 1, 6, "a fault expected at the end"},
         {"gpu 0 explode", 1, 7, "a fault expected, not 'explode'"},
@@ -140,6 +157,13 @@ static void says_where_a_line_is_wrong(void **state)
         {"gpu 0 hang soon", 1, 12, "soon"},
         {"gpu 0 action run", 1, 14, "'none', 'reset'"},
         {"at gpu 0 lost", 1, 4, "gpu"},
+        {"+ gpu 0 lost", 1, 1, "a duration like 30s"},
+        {"+soon gpu 0 lost", 1, 1, "soon"},
+        {"+3s", 1, 4, "'gpu', 'node' or 'driver' expected at the end"},
+        {"+3s +4s gpu 0 lost", 1, 5, "not '+4s'"},
+        {"node", 1, 5, "the name of a node"},
+        {"node a driver reload", 1, 8, "'gpu' expected, not 'driver'"},
+        {"node a", 1, 7, "'gpu' expected at the end"},
         {"driver restart", 1, 8, "'reload' expected"},
         {"\n\n  driver reload x", 3, 17, "x"},
     };
@@ -282,6 +306,8 @@ static void says_where_a_file_is_wrong(void **state)
          14, "no such limit"},
         {"nodes:\n  - name: a\n    gpus: H100\n    faults: [at 3s gpu 0 lost]\n", WEIR_E_INVALID, 4,
          14, "one fault of a GPU"},
+        {"nodes:\n  - name: a\n    gpus: H100\n    faults: [node a gpu 0 lost]\n", WEIR_E_INVALID,
+         4, 14, "one fault of a GPU"},
         {"nodes:\n  - name: a\n    gpus: H100\n    faults: [driver reload]\n", WEIR_E_INVALID, 4,
          14, "one fault of a GPU"},
         {"nodes: [\n", WEIR_E_INVALID, 2, 1, ""},
@@ -306,9 +332,13 @@ static void says_where_a_file_is_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(reads_every_kind_of_fault),  TEST(puts_a_schedule_in_order),
-        TEST(says_where_a_line_is_wrong), TEST(refuses_too_many_faults),
-        TEST(reads_a_fleet_file),         TEST(a_file_and_a_text_name_the_same_gpus),
+        TEST(reads_every_kind_of_fault),
+        TEST(puts_a_schedule_in_order),
+        TEST(a_line_may_say_when_and_where),
+        TEST(says_where_a_line_is_wrong),
+        TEST(refuses_too_many_faults),
+        TEST(reads_a_fleet_file),
+        TEST(a_file_and_a_text_name_the_same_gpus),
         TEST(says_where_a_file_is_wrong),
     };
 

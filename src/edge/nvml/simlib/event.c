@@ -187,7 +187,8 @@ int nvmlEventSetWait_v2(struct weir_nvml_event_set *set, struct weir_nvml_event_
                         unsigned timeout_ms)
 {
     enum { CHECK_MS = 1000 };
-    int64_t until_ms = clock_ms() + timeout_ms;
+    /* A part of the first millisecond is over. */
+    int64_t until_ms = clock_ms() + timeout_ms + (timeout_ms > 0);
     int64_t check_ms = 0;
     uint32_t checked_bell = 0;
 

@@ -18,6 +18,54 @@ static void post(const char *method, const char *target, int status, const char 
     api_answer_finish(&answer);
 }
 
+static void test_faults(void **state)
+{
+    static const struct {
+        const char *body;
+        const char *field;
+        const char *says;
+    } wrong[] = {
+        {"[]", "", "expected {"},
+        {"{}", "faults", "missing"},
+        {"{\"faults\":[]}", "faults", "expected a list"},
+        {"{\"faults\":\"gpu 0 lost\"}", "faults", "expected a list"},
+        {"{\"faults\":[7]}", "faults[0]", "expected a text"},
+        {"{\"faults\":[\"gpu 0 lost\\ngpu 1 lost\"]}", "faults[0]", "in one line"},
+        {"{\"faults\":[\"gpu 0 lost # \\u001b[1m\"]}", "faults[0]", "in one line"},
+        {"{\"faults\":[\"gpu 0 lost\"],\"node\":\"a\"}", "node", "unknown field"},
+    };
+    static const char json[] = "Content-Type: application/json\r\n";
+    struct api_answer answer;
+
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        f.asked[0] = '\0';
+        api_ask(&f, "POST", "/v1/simulation/faults", json, wrong[i].body, &answer);
+        assert_int_equal(answer.status, 400);
+        assert_string_equal(api_text(&answer, "error.field"), wrong[i].field);
+        assert_non_null(strstr(api_text(&answer, "error.message"), wrong[i].says));
+        assert_string_equal(f.asked, "");
+        api_answer_finish(&answer);
+    }
+    api_ask(&f, "POST", "/v1/simulation/faults", json,
+            "{\"faults\":[\"gpu 0 lost\",\"gpu all xid 31\"]}", &answer);
+    assert_int_equal(answer.status, 202);
+    assert_string_equal(api_text(&answer, "faults"), "2");
+    assert_string_equal(f.asked, "befall gpu 0 lost\ngpu all xid 31\n");
+    api_answer_finish(&answer);
+    api_ask(&f, "POST", "/v1/simulation/faults", json,
+            "{\"faults\":[\"gpu 0 lost\",\n\"gpu 0 wrong\"]}", &answer);
+    assert_int_equal(answer.status, 404);
+    assert_string_equal(api_text(&answer, "error.field"), "faults[1]");
+    assert_string_equal(api_text(&answer, "error.line"), "2");
+    assert_string_equal(api_text(&answer, "error.message"), "character 7: no such thing");
+    api_answer_finish(&answer);
+    f.refuse = WEIR_E_UNSUPPORTED;
+    api_ask(&f, "POST", "/v1/simulation/faults", json, "{\"faults\":[\"gpu 0 lost\"]}", &answer);
+    assert_int_equal(answer.status, 501);
+    api_answer_finish(&answer);
+}
+
 static void test_queues(void **state)
 {
     struct api_answer answer;
@@ -578,6 +626,7 @@ int main(void)
         TEST(test_nodes),          TEST(test_apply),          TEST(test_draining),
         TEST(test_about),          TEST(test_metrics),        TEST(test_snapshot),
         TEST(test_large_snapshot), TEST(test_openapi_routes), TEST(test_openapi_schemas),
+        TEST(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
