@@ -460,6 +460,27 @@ static int write_due(struct weir_server *server, const struct due *due,
     return r;
 }
 
+/* Which of its GPUs failed, and how that showed. */
+static void say_what_failed(const struct weir_world *world, const struct weir_task *task,
+                            char text[WEIR_CLUSTER_DETAIL_MAX])
+{
+    snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "its GPU failed");
+    for (uint32_t h = task->first_hold; h != WEIR_NONE;) {
+        const struct weir_hold *hold = weir_world_hold(world, h);
+        const struct weir_device *device = weir_world_device(world, hold->device);
+        struct weir_str uuid = weir_world_string(world, device->uuid);
+        struct weir_str cause = weir_world_string(world, device->health_cause);
+
+        h = hold->next_of_task;
+        if (device->health != WEIR_DEVICE_UNHEALTHY)
+            continue;
+        snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "%.*s failed: %.*s",
+                 WEIR_STR_ARG(weir_str_cut(uuid, 48)),
+                 WEIR_STR_ARG(weir_str_cut(cause, WEIR_CLUSTER_DETAIL_MAX - 64)));
+        return;
+    }
+}
+
 /* Why an attempt had to leave is kept with its task while that waits again. */
 static int note_why_left(struct weir_server *server, const struct weir_world *before,
                          const struct weir_action *action, struct weir_err *err)
@@ -473,7 +494,9 @@ static int note_why_left(struct weir_server *server, const struct weir_world *be
     if (action->kind != WEIR_ACTION_SETTLE || action->state != WEIR_TASK_QUEUED ||
         !weir_cause_requeues(action->cause))
         return 0;
-    if (action->cause == WEIR_CAUSE_DRAINED)
+    if (action->cause == WEIR_CAUSE_DEVICE_FAULT)
+        say_what_failed(before, task, text);
+    else if (action->cause == WEIR_CAUSE_DRAINED)
         snprintf(text, sizeof(text), "drained off node %.*s", WEIR_STR_ARG(node));
     else if (other != 0)
         snprintf(text, sizeof(text), "%s for job %llu",

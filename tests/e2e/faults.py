@@ -82,7 +82,7 @@ def test_what_runs_on_a_failed_gpu_is_stopped(t):
     Log(server).xid(bad, 79, 'pid=1, name=a, GPU has fallen off the bus.')
     server.wait_state(number, 'queued')
     job = server.job(number)
-    assert 'device-fault' in job['stopped'], job
+    assert job['stopped'].startswith(f'{bad["key"]} failed: NVRM: Xid'), job
     assert server.job(other)['state'] == 'running'
     assert gpus(server)[bad['key']]['state'] == 'unhealthy'
 

@@ -124,11 +124,11 @@ static int count_fault(void *arg, const struct weir_event_record *event)
 
 static int n_events(void)
 {
-    struct weir_err err = WEIR_ERR_INIT;
+    const struct weir_event_filter filter = {.until = INT64_MAX, .limit = 1000};
+    struct weir_store *store = &plane->server.store;
     int n = 0;
 
-    assert_int_equal(
-        plane->server.store.each_event(plane->server.store.ctx, 0, 1000, count_fault, &n, &err), 0);
+    assert_int_equal(store->each_event(store->ctx, &filter, count_fault, &n, NULL), 0);
     return n;
 }
 
