@@ -108,7 +108,14 @@ static int mark_gpu(struct weir_server *server, struct weir_str key,
                   WEIR_STR_ARG(record.cause), weir_fault_action_words(incident->action));
     server->faults->is_changed = true;
     server->dirty = true;
-    return weir_fault_add_mark(server, &record, err);
+    r = weir_fault_add_mark(server, &record, err);
+    if (r < 0)
+        return r;
+    old = weir_vec_last(&server->faults->marks);
+    old->since_mono_ms = server->clock.now(server->clock.ctx).mono_ms;
+    old->was_down = incident->recovery != WEIR_FAULT_RECOVERY_ABSENT &&
+                    incident->recovery != WEIR_FAULT_RECOVERY_NONE;
+    return 0;
 }
 
 int weir_server_faults_clear(struct weir_server *server, struct weir_str key, const char *why,

@@ -261,16 +261,17 @@ static int note_state(struct weir_server *server, const struct weir_gpu_device *
     return take(server, &event, 0, err);
 }
 
-/* It was down since, or asked for a reset, and does neither any more: somebody reset it. */
+/* It was down, or asked for a reset, and does neither any more: somebody reset it. */
 static bool was_reset(struct weir_server_mark *mark, const struct weir_gpu_device *seen)
 {
+    bool is_new = seen->sample == NULL || seen->sample->read_ms > mark->since_mono_ms;
     bool wants = seen->sample != NULL &&
                  weir_gpu_has_metric(&seen->sample->metrics, WEIR_GPU_RECOVERY_ACTION) &&
                  seen->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION] != WEIR_FAULT_RECOVERY_NONE;
 
     if (seen->state != WEIR_GPU_READY || wants)
         mark->was_down = true;
-    return mark->was_down && seen->state == WEIR_GPU_READY && !wants &&
+    return mark->was_down && is_new && seen->state == WEIR_GPU_READY && !wants &&
            mark->action != WEIR_FAULT_ACTION_SUPPORT &&
            mark->action != WEIR_FAULT_ACTION_CHECK_MECH;
 }

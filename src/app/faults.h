@@ -26,7 +26,8 @@ struct weir_server_mark {
     uint32_t then;
     int64_t since_wall_ms;
     uint8_t boot_id[16];
-    bool was_down; /* it was seen lost, or asking for a reset, since */
+    bool was_down; /* it was lost, or asked for a reset: of that it can be seen to be well */
+    int64_t since_mono_ms; /* readings from before do not count; 0: none is older */
 };
 
 struct weir_server_faults {
