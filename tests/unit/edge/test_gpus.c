@@ -224,7 +224,7 @@ static void faults_are_carried_out_when_all_are_right(void **state)
     struct weir_err err = WEIR_ERR_INIT;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         err = (struct weir_err)WEIR_ERR_INIT;
         assert_int_equal(port.befall(port.ctx, weir_str(wrong[i].text), false, &err),
                          wrong[i].code);

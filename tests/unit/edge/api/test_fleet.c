@@ -36,7 +36,7 @@ static void test_faults(void **state)
     struct api_answer answer;
 
     (void)state;
-    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         f.asked[0] = '\0';
         api_ask(&f, "POST", "/v1/simulation/faults", json, wrong[i].body, &answer);
         assert_int_equal(answer.status, 400);
