@@ -14,7 +14,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 
@@ -315,10 +314,15 @@ class Jobs(unittest.TestCase):
     def reading(self, key):
         return json.loads(self.server.cli("get", "gpu", key, "-o", "json").stdout)["reading"]
 
+    def wait_until_busy(self, key):
+        """Loads rise for some seconds; a steady one is then at 84 % and more."""
+        weirlib.wait_for("the load to have risen",
+                         lambda: self.reading(key)["metrics"].get("utilization_percent", 0) >= 75)
+
     def test_every_profile_is_seen_by_all(self):
         names = list(BOUNDS)
         jobs = {name: self.start("--sim-profile", name, "--gpu-memory", f"{10 + i}Gi") for i, name in enumerate(names)}
-        time.sleep(8)  # loads begin with a few seconds in which they rise; nothing tells their end
+        self.wait_until_busy(jobs["steady"][2][0])
         shown = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]}
         stats = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("gpustat", "--json"))["gpus"]}
         text = self.run_client("nvitop", "-1")
@@ -358,7 +362,8 @@ class Jobs(unittest.TestCase):
 
     def test_by_its_class_and_over_a_restart(self):
         _, pid, gpus = self.start("--class", "training", "--gpus", "2")
-        time.sleep(8)
+        for key in gpus:
+            self.wait_until_busy(key)
         self.server.kill()
         self.server.start()
         shown = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]}

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/err.h"
 #include "base/units.h"
 #include "edge/nvml/gpus.h"
