@@ -235,8 +235,8 @@ static void faults_are_kept_in_order(void **state)
     open_store(&f);
     begin(&f);
     for (int64_t i = 3; i >= 1; i--) {
-        struct weir_fault_record fault = {i * 1000, i, boot, i == 2 ? 0 : 10 + i, WEIR_STR("alpha"),
-                                          WEIR_STR("{\"Ü\":1}")};
+        struct weir_fault_record fault = {
+            i * 1000, i, boot, i == 2 ? 0 : 10 + i, WEIR_STR("alpha"), WEIR_STR("{\"Ü\":1}")};
 
         assert_int_equal(f.store.append_fault(f.store.ctx, &fault, NULL), 0);
     }
@@ -276,8 +276,7 @@ static void marks_are_put_and_deleted(void **state)
     commit(&f);
     reopen(&f);
     assert_int_equal(f.store.each_mark(f.store.ctx, list_mark, &seen, NULL), 0);
-    assert_string_equal(weir_buf_cstr(&seen),
-                        "GPU-1 Ü xid:48 7/0 @6;GPU-2 again xid:79 10/11 @5;");
+    assert_string_equal(weir_buf_cstr(&seen), "GPU-1 Ü xid:48 7/0 @6;GPU-2 again xid:79 10/11 @5;");
     begin(&f);
     assert_int_equal(f.store.delete_mark(f.store.ctx, WEIR_STR("GPU-2"), NULL), 0);
     assert_int_equal(f.store.delete_mark(f.store.ctx, WEIR_STR("GPU-3"), NULL), 0);
@@ -594,8 +593,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         IN_DIR(workloads_are_read_back),           IN_DIR(tasks_are_read_back_in_order),
         IN_DIR(queues_and_cordons_are_read_back),  IN_DIR(faults_are_kept_in_order),
-  IN_DIR(marks_are_put_and_deleted),
-  IN_DIR(events_come_in_order),
+        IN_DIR(marks_are_put_and_deleted),         IN_DIR(events_come_in_order),
         IN_DIR(a_key_is_remembered_per_owner),     IN_DIR(lists_are_filtered_and_paged),
         IN_DIR(what_is_rolled_back_was_not),       IN_DIR(a_mark_is_undone_alone),
         IN_DIR(numbers_go_on_above_those_skipped), IN_DIR(only_the_old_is_pruned),
