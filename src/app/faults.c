@@ -236,6 +236,19 @@ static const struct weir_incident *settling_on(const struct weir_server *server,
     return NULL;
 }
 
+/* Whether it is known to be down already. */
+static bool was_down(const struct weir_server *server, struct weir_str uuid)
+{
+    struct weir_key key = weir_key_of_device(uuid);
+    uint32_t index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+    uint32_t health;
+
+    if (index == WEIR_NONE)
+        return false;
+    health = weir_world_device(weir_edit_view(server->edit), index)->health;
+    return health == WEIR_DEVICE_LOST || health == WEIR_DEVICE_UNHEALTHY;
+}
+
 /* A driver that says so itself. Once: until it is well again it says nothing new. */
 static int note_state(struct weir_server *server, const struct weir_gpu_device *seen,
                       const struct weir_fault_device *at, struct weir_err *err)
@@ -255,7 +268,7 @@ static int note_state(struct weir_server *server, const struct weir_gpu_device *
     };
 
     if ((seen->state != WEIR_GPU_LOST && seen->state != WEIR_GPU_RESET_REQUIRED) ||
-        weir_fault_find_mark(server, seen->uuid) != NULL)
+        weir_fault_find_mark(server, seen->uuid) != NULL || was_down(server, seen->uuid))
         return 0;
     event.job = job_on(server, seen->uuid);
     return take(server, &event, 0, err);

@@ -224,6 +224,35 @@ static void a_gpu_that_comes_back_is_back(void **state)
     app_rig_finish(&rig);
 }
 
+static int count(void *arg, const struct weir_fault_record *fault)
+{
+    (void)fault;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* A fleet that is gone: three are marked, and each is told of once. */
+static void a_fleet_that_is_gone_is_told_of_once(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int n = 0;
+
+    (void)state;
+    begin_rig();
+    for (int i = 0; i < RIG_GPUS; i++)
+        rig.gpu_is_lost[i] = true;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(weir_server_observe_devices(&rig.server, &err), 0);
+        app_rig_pass(&rig, 1000);
+        tick_until_well();
+    }
+    assert_int_equal(rig.server.faults->marks.n, 3);
+    assert_true(rig.server.faults->is_held);
+    assert_int_equal(rig.real.each_fault(rig.real.ctx, count, &n, NULL), 0);
+    assert_int_equal(n, RIG_GPUS);
+    app_rig_finish(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -232,6 +261,7 @@ int main(void)
         cmocka_unit_test(no_failure_loses_a_fault),
         cmocka_unit_test(a_boot_mends_what_a_boot_can),
         cmocka_unit_test(a_gpu_that_comes_back_is_back),
+        cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
