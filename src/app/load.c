@@ -93,6 +93,8 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
     like.node = node;
     like.index = WEIR_NONE;
     like.health = WEIR_DEVICE_LOST;
+    like.max_sharers = UINT32_MAX; /* it is not known how many it had, and nobody comes to them */
+    like.isolation = WEIR_ISOLATION_NONE;
     if (r == 0)
         r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
     if (r == 0)

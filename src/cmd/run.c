@@ -33,7 +33,7 @@ static const struct weir_option options[] = {
      .letter = 'g',
      .kind = WEIR_OPTION_AMOUNT,
      .argument = "N",
-     .help = "GPUs for each member; 1 if it is left out, 0 for none",
+     .help = "whole GPUs for each member; 1 if neither this nor --gpu-memory is given, 0 for none",
      .example = "2"},
     {.name = "gpu-model",
      .kind = WEIR_OPTION_TEXT,
@@ -43,7 +43,8 @@ static const struct weir_option options[] = {
     {.name = "gpu-memory",
      .kind = WEIR_OPTION_SIZE,
      .argument = "SIZE",
-     .help = "at least so much memory on each GPU",
+     .help = "so much of a GPU's memory, on one that others share; with --gpus whole GPUs with at "
+             "least so much",
      .example = "20Gi"},
     {.name = "cpu",
      .kind = WEIR_OPTION_AMOUNT,
@@ -369,7 +370,8 @@ static int show_workload(const struct weir_args *args, const struct submission *
     spec = tree->last;
     if (!weir_args_has(args, "show-env"))
         leave_out_env(spec);
-    result = add_text(spec, "gpus", WEIR_STR("1"), arena, err);
+    if (weir_tree_get(spec, "gpuMemory") == NULL)
+        result = add_text(spec, "gpus", WEIR_STR("1"), arena, err);
     if (result == 0)
         result = add_text(spec, "queue", WEIR_STR("default"), arena, err);
     return result < 0 ? result : weir_output_yaml(tree, err);
@@ -513,6 +515,7 @@ static const struct weir_example examples[] = {
     {"weir run --gpus 1 -- python train.py", "one GPU, when it is its turn; the output comes here"},
     {"weir run -d --gpus 4 --time 12h --queue research ./train.sh",
      "in the background; prints the job's number"},
+    {"weir run --gpu-memory 20Gi -- python serve.py", "a part of a GPU, beside others"},
     {"weir run --array 20 --gpus 1 -- sh -c 'python trial.py $WEIR_ARRAY_INDEX'",
      "twenty jobs in one, each on a GPU of its own"},
     {"weir run --gpus 1 --checkpoint-signal USR1 --grace 60s -- ./fit",

@@ -56,7 +56,10 @@ struct weir_overlay_device {
     uint32_t numa;
     uint32_t nvlink;
     uint32_t binder;
-    int64_t memory_bytes; /* usable, less what foreign processes use */
+    uint32_t n_foreign;
+    uint32_t reserved;
+    int64_t memory_bytes;  /* usable */
+    int64_t foreign_bytes; /* of it: used by foreign processes */
     struct weir_overlay_part used[WEIR_VIEW_MAX];
 };
 

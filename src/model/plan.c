@@ -15,12 +15,12 @@ static const char *const causes[WEIR_CAUSE_MAX] = {"none",      "placed",      "
                                                    "lost",      "not-started", "retried"};
 
 static const char *const reasons[WEIR_REASON_CODE_MAX] = {
-    "None",          "Priority",     "Resources",    "QueueLimit",      "ParentLimit",
-    "Gang",          "Topology",     "GpuClass",     "GpuMemory",       "Isolation",
-    "NodeCordoned",  "NodeDraining", "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
-    "DeviceForeign", "DeviceBusy",   "Cpu",          "Memory",          "Labels",
-    "BeginTime",     "Backoff",      "Held",         "Evicting",        "Reserved",
-    "AllRunning",    "Misconfigured"};
+    "None",          "Priority",      "Resources",    "QueueLimit",      "ParentLimit",
+    "Gang",          "Topology",      "GpuClass",     "GpuMemory",       "Isolation",
+    "NodeCordoned",  "NodeDraining",  "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
+    "DeviceForeign", "DeviceBusy",    "Cpu",          "Memory",          "Labels",
+    "BeginTime",     "Backoff",       "Held",         "Evicting",        "Reserved",
+    "AllRunning",    "Misconfigured", "DeviceFull"};
 
 static const char *const levels[WEIR_LEVEL_MAX] = {"workload", "queue", "gang",
                                                    "topology", "nodes", "devices"};

@@ -97,6 +97,7 @@ enum weir_reason_code {
     WEIR_REASON_RESERVED,      /* the free room is kept for somebody before it */
     WEIR_REASON_ALL_RUNNING,   /* elastic or array: the rest waits, nothing is wrong */
     WEIR_REASON_MISCONFIGURED, /* can never run as the fleet is now */
+    WEIR_REASON_DEVICE_FULL,   /* shared, and too little of its memory is left */
     WEIR_REASON_CODE_MAX
 };
 

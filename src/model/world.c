@@ -1,6 +1,7 @@
 #include "model/world.h"
 
 #include "base/mem.h"
+#include "base/units.h"
 
 static const uint32_t row_bytes[WEIR_TABLE_MAX] = {
     [WEIR_TABLE_RESOURCES] = sizeof(struct weir_resource),
@@ -137,6 +138,17 @@ struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32
     return weir_str_starts_with(name, WEIR_STR(WEIR_GPU_CLASS_PREFIX))
                ? weir_str_sub(name, sizeof(WEIR_GPU_CLASS_PREFIX) - 1, name.len)
                : name;
+}
+
+uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold)
+{
+    const struct weir_hold *row = weir_world_hold(world, hold);
+    const struct weir_device *device = weir_world_device(world, row->device);
+    bool is_whole = row->memory_bytes == 0 && row->part_mgpu >= WEIR_MGPU_PER_GPU;
+
+    if (device->kind == WEIR_DEVICE_MIG || (device->kind != WEIR_DEVICE_SHARE && is_whole))
+        return WEIR_ISOLATION_HARDWARE;
+    return device->isolation;
 }
 
 static const char *const task_states[WEIR_TASK_STATE_MAX] = {"queued",    "starting",  "running",

@@ -86,7 +86,8 @@ struct weir_shape {
     uint32_t gpu_class;          /* resource of kind GPU_CLASS that it must be, or WEIR_NONE: any */
     uint32_t mig_profile;        /* resource of kind MIG, or WEIR_NONE */
     uint32_t isolation;          /* enum weir_isolation, the least it accepts */
-    int64_t device_mgpu;         /* of one device: 1000 for whole GPUs, less for a share */
+    int64_t device_mgpu;         /* of one device: 1000 for whole GPUs, less for a share; of one
+                                    with a budget, about what that is of the device's memory */
     int64_t device_memory_bytes; /* at least so much on each device; on a shared one: the budget. 0:
                                     no demand */
     uint32_t n_devices;          /* devices per task, 0 for CPU-only work */
@@ -181,8 +182,8 @@ struct weir_device {
     uint32_t nvlink;      /* string: its NVLink group on the node, or WEIR_NONE */
     uint16_t slots;       /* the memory slices it spans, one bit each */
     uint16_t slots_used;  /* of a whole device in MIG mode: taken by instances */
-    uint32_t isolation;   /* enum weir_isolation: the best it can promise */
-    uint32_t max_sharers; /* 1: not shared */
+    uint32_t isolation;   /* enum weir_isolation: the best it can promise to those who share it */
+    uint32_t max_sharers; /* 1: not shared; not below n_sharers */
     uint32_t n_sharers;   /* holds on it: kept by world_edit */
     uint32_t first_hold;
     uint32_t n_foreign; /* processes on it that weir did not start: never given out, never killed */
@@ -545,6 +546,10 @@ const char *weir_table_name(enum weir_table_id id); /* "tasks" */
 /* A node, and a whole GPU, of which nothing more is known: they refer to nothing. */
 struct weir_node weir_node_blank(void);
 struct weir_device weir_device_blank(void);
+
+/* What is between the holder and others on the device: HARDWARE where it has it alone, for who
+ * shares it what the device promises. enum weir_isolation. */
+uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold);
 
 /* States in words, as the API spells them. */
 const char *weir_task_state_name(enum weir_task_state state);

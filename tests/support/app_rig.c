@@ -43,14 +43,16 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for devices");
     for (uint32_t i = 0; i < RIG_GPUS; i++)
         if (!rig->gpu_is_absent[i])
-            devices[n++] = (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
-                                                    .name = WEIR_STR("NVIDIA H100"),
-                                                    .class = WEIR_STR("h100-sxm"),
-                                                    .index = i,
-                                                    .state = rig->gpu_is_lost[i] ? WEIR_GPU_LOST
-                                                                                 : WEIR_GPU_READY,
-                                                    .valid = WEIR_GPU_HAS_MEMORY,
-                                                    .memory_total_bytes = 80LL << 30};
+            devices[n++] =
+                (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
+                                         .name = WEIR_STR("NVIDIA H100"),
+                                         .class = WEIR_STR("h100-sxm"),
+                                         .index = i,
+                                         .state =
+                                             rig->gpu_is_lost[i] ? WEIR_GPU_LOST : WEIR_GPU_READY,
+                                         .valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_COMPUTE_MODE,
+                                         .compute_mode = rig->gpu_is_exclusive[i] ? 3 : 0,
+                                         .memory_total_bytes = RIG_GPU_BYTES};
     *ret_devices = devices;
     *ret_n = n;
     return 0;
@@ -95,6 +97,8 @@ static int launch(void *ctx, const struct weir_cluster_launch *launch, struct we
     for (const char *const *e = launch->envp; *e != NULL; e++)
         if (strncmp(*e, "CUDA_VISIBLE_DEVICES=", 21) == 0)
             snprintf(attempt->devices, sizeof(attempt->devices), "%s", *e + 21);
+        else if (strncmp(*e, "WEIR_GPU_MEMORY_BYTES=", 22) == 0)
+            attempt->budget_bytes = strtoll(*e + 22, NULL, 10);
     return 0;
 }
 
@@ -310,7 +314,24 @@ static bool is_on_device(const struct app_attempt *attempt)
     return attempt->was_launched && attempt->facts.phase != WEIR_SEEN_ENDED;
 }
 
-/* No two live attempts have a device in common (all workloads here take whole ones). */
+/* What others than `own` that live have a device in hand with: their budgets on it. */
+static int64_t budgets_beside(const struct app_rig *rig, uint32_t own, struct weir_str device)
+{
+    bool shares = rig->attempts[own].budget_bytes > 0;
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < rig->n_attempts; i++) {
+        const struct app_attempt *other = &rig->attempts[i];
+
+        if (i == own || !is_on_device(other) || weir_str_find(weir_str(other->devices), device) < 0)
+            continue;
+        app_must(shares && other->budget_bytes > 0, "a device is in two hands");
+        sum += other->budget_bytes;
+    }
+    return sum;
+}
+
+/* No two live attempts have a device in common, unless both have budgets on it. */
 static void check_hands(const struct app_rig *rig)
 {
     for (uint32_t i = 0; i < rig->n_attempts; i++) {
@@ -320,10 +341,9 @@ static void check_hands(const struct app_rig *rig)
         if (!is_on_device(&rig->attempts[i]))
             continue;
         while (rest.len > 0 && weir_str_split(&rest, ',', &device))
-            for (uint32_t j = 0; j < rig->n_attempts; j++)
-                if (j != i && is_on_device(&rig->attempts[j]))
-                    app_must(weir_str_find(weir_str(rig->attempts[j].devices), device) < 0,
-                             "a device is in two hands");
+            app_must(budgets_beside(rig, i, device) + rig->attempts[i].budget_bytes <=
+                         RIG_GPU_BYTES,
+                     "more is promised of a device than it has");
     }
 }
 

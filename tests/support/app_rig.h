@@ -14,6 +14,8 @@
 
 enum { RIG_GPUS = 4, RIG_ATTEMPTS_MAX = 512, RIG_ANSWERS_MAX = 64 };
 
+#define RIG_GPU_BYTES ((int64_t)80 << 30)
+
 /* One attempt that was launched or settled. */
 struct app_attempt {
     struct weir_cluster_ref ref;
@@ -27,7 +29,8 @@ struct app_attempt {
     uint32_t n_stops;
     uint32_t n_checkpoints;
     uint32_t n_signals;
-    char devices[128]; /* CUDA_VISIBLE_DEVICES */
+    char devices[128];    /* CUDA_VISIBLE_DEVICES */
+    int64_t budget_bytes; /* WEIR_GPU_MEMORY_BYTES; 0: its devices are its own */
 };
 
 struct app_answer {
@@ -56,6 +59,7 @@ struct app_rig {
     /* the devices */
     bool gpu_is_absent[RIG_GPUS];
     bool gpu_is_lost[RIG_GPUS];
+    bool gpu_is_exclusive[RIG_GPUS];
     int list_result;
 
     /* the store: call number `fail_at` of those that write fails (< 0: none) */

@@ -1,5 +1,6 @@
 #include "edge/api/facts.h"
 
+#include "base/units.h"
 #include "edge/api/impl.h"
 #include "edge/api/words.h"
 
@@ -141,6 +142,39 @@ static uint32_t stop_cause(const struct weir_world *world, uint32_t row)
     return WEIR_CAUSE_NONE;
 }
 
+/* The first of its tasks that holds something; WEIR_NONE: none does. */
+static uint32_t first_holding(const struct weir_world *world, const struct weir_workload *w)
+{
+    uint32_t t = w->n_running > 0 ? w->first_task : WEIR_NONE;
+
+    while (t != WEIR_NONE && !weir_task_state_holds(weir_world_task(world, t)->state))
+        t = weir_world_task(world, t)->next_in_workload;
+    return t;
+}
+
+/* Its budget on a GPU that it shares, and what walls it off there. */
+static void put_sharing(struct weir_json_writer *w, const struct weir_world *world, uint32_t row)
+{
+    const struct weir_workload *job = row != WEIR_NONE ? weir_world_workload(world, row) : NULL;
+    const struct weir_shape *shape = NULL;
+    uint32_t task = job != NULL ? first_holding(world, job) : WEIR_NONE;
+    uint32_t hold = task != WEIR_NONE ? weir_world_task(world, task)->first_hold : WEIR_NONE;
+
+    if (job != NULL)
+        shape = weir_world_shape(world, weir_world_role(world, job->first_role)->shape);
+    weir_json_key(w, "gpu_memory_bytes");
+    if (shape != NULL && shape->n_devices > 0 && shape->device_mgpu < WEIR_MGPU_PER_GPU &&
+        shape->device_memory_bytes > 0)
+        weir_json_i64(w, shape->device_memory_bytes);
+    else
+        weir_json_null(w);
+    weir_api_put_name(w, "isolation",
+                      hold == WEIR_NONE
+                          ? WEIR_STR("")
+                          : weir_str(weir_isolation_name(
+                                (enum weir_isolation)weir_world_hold_isolation(world, hold))));
+}
+
 /* "Resources (preempted for job 89)": why it waits, and waits again. */
 static void put_waiting(struct weir_json_writer *w, const char *why, struct weir_str stopped)
 {
@@ -213,6 +247,7 @@ void weir_api_put_workload(struct weir_json_writer *w, const struct weir_api *ap
     put_u64(w, "attempt", record->attempt);
     put_exit_status(w, record->state, record->cause, record->attempt, record->exit_status);
     put_keys(w, "gpus", record->gpus);
+    put_sharing(w, api->index.world, row);
     weir_api_put_name(w, "node", record->node);
     weir_api_put_time(w, "submitted_ms", record->submitted_wall_ms);
     weir_api_put_time(w, "started_ms", record->started_wall_ms);
@@ -427,6 +462,9 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     weir_json_i64(w, d->memory_bytes);
     weir_json_key(w, "held");
     put_milli(w, d->held_mgpu);
+    weir_json_key(w, "held_memory_bytes");
+    weir_json_i64(w, d->held_memory_bytes);
+    put_u64(w, "sharers_max", d->max_sharers);
 }
 
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)

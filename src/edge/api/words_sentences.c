@@ -52,6 +52,8 @@ static const struct phrase phrases[WEIR_REASON_CODE_MAX] = {
     [WEIR_REASON_DEVICE_BUSY] = {"the GPUs are held by other workloads",
                                  "have their GPUs held by other workloads",
                                  "are held by other workloads"},
+    [WEIR_REASON_DEVICE_FULL] = {"no GPU has that much memory left",
+                                 "have too little GPU memory left", "have too little memory left"},
     [WEIR_REASON_CPU] = {"not enough free CPUs", "have too few free CPUs",
                          "are on nodes with too few free CPUs"},
     [WEIR_REASON_MEMORY] = {"not enough free memory", "have too little free memory",
