@@ -264,6 +264,7 @@ int weir_resource_queue(const struct weir_tree *spec, enum weir_resource_origin 
                                .budget_uusd = INT64_MAX,
                                .open_hours = WEIR_NONE};
     struct weir_str isolation = read_str(spec, "isolation");
+    struct weir_str over_budget = read_str(spec, "overBudget");
     int64_t priority = 0;
     int64_t weight = 1;
     bool preemptible = true;
@@ -280,6 +281,8 @@ int weir_resource_queue(const struct weir_tree *spec, enum weir_resource_origin 
         return weir_error_code(err);
     if (isolation.len > 0)
         queue.isolation = (uint32_t)weir_isolation_from_name(isolation);
+    if (over_budget.len > 0)
+        queue.over_budget = (uint32_t)weir_over_budget_from_name(over_budget);
     queue.priority = (int32_t)priority;
     queue.weight = (uint32_t)weight;
     queue.preemptible = preemptible;

@@ -8,11 +8,10 @@ static const char *const actions[WEIR_ACTION_KIND_MAX] = {"start",  "stop",    "
                                                           "cordon", "drain",   "request-node",
                                                           "scale",  "route",   "notify"};
 
-static const char *const causes[WEIR_CAUSE_MAX] = {"none",      "placed",      "backfilled",
-                                                   "preempted", "reclaimed",   "cancelled",
-                                                   "drained",   "gang-broken", "run-limit",
-                                                   "exited",    "time-limit",  "out-of-memory",
-                                                   "lost",      "not-started", "retried"};
+static const char *const causes[WEIR_CAUSE_MAX] = {
+    "none",    "placed",      "backfilled", "preempted",   "reclaimed",    "cancelled",
+    "drained", "gang-broken", "run-limit",  "exited",      "time-limit",   "out-of-memory",
+    "lost",    "not-started", "retried",    "over-budget", "within-budget"};
 
 static const char *const reasons[WEIR_REASON_CODE_MAX] = {
     "None",          "Priority",      "Resources",    "QueueLimit",      "ParentLimit",

@@ -27,7 +27,7 @@ enum weir_action_kind {
     WEIR_ACTION_REQUEST_NODE,
     WEIR_ACTION_SCALE, /* workload to amount tasks */
     WEIR_ACTION_ROUTE,
-    WEIR_ACTION_NOTIFY,
+    WEIR_ACTION_NOTIFY, /* of a running task: it is over its budget, or no more; nothing is done */
     WEIR_ACTION_KIND_MAX
 };
 
@@ -47,7 +47,9 @@ enum weir_cause {
     WEIR_CAUSE_OUT_OF_MEMORY,
     WEIR_CAUSE_LOST,
     WEIR_CAUSE_NOT_STARTED,
-    WEIR_CAUSE_RETRIED, /* settled: failed, and goes again */
+    WEIR_CAUSE_RETRIED,       /* settled: failed, and goes again */
+    WEIR_CAUSE_OVER_BUDGET,   /* it uses more of a GPU's memory than its budget */
+    WEIR_CAUSE_WITHIN_BUDGET, /* … and does no more */
     WEIR_CAUSE_MAX
 };
 
@@ -64,7 +66,8 @@ struct weir_action {
     uint32_t n_grants;
     uint32_t state;    /* SETTLE, and STOP of a queued task: enum weir_task_state */
     uint32_t for_whom; /* EVICT: the workload that needs the room, or WEIR_NONE */
-    int64_t amount;    /* SETTLE to QUEUED: not-before wall ms; SCALE: tasks; REQUEST_NODE: nodes */
+    int64_t amount;    /* SETTLE to QUEUED: not-before wall ms; SCALE: tasks; REQUEST_NODE: nodes;
+                          NOTIFY: bytes it uses */
 };
 
 /* Why a workload does not run: vocabulary of Kueue and Slurm where they have a word. */

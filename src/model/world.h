@@ -204,13 +204,28 @@ struct weir_hold {
     uint32_t next_of_task;
     int64_t part_mgpu;
     int64_t memory_bytes; /* budget; 0: none */
+    int64_t used_bytes;   /* while it is over: what it used in the newest sample; else 0 */
+    uint32_t n_over;      /* samples in a row in which it used more than its budget; at most
+                             WEIR_SAMPLES_MAX, as the next */
+    uint32_t n_under;     /* samples since then in which it did not, while is_warned */
+    uint32_t is_warned;   /* 1: that it is over was told, and not yet that it is no more */
     uint16_t slots;
-    uint16_t reserved[3];
+    uint16_t reserved;
 };
+
+enum { WEIR_SAMPLES_MAX = 16 };
 
 /* ---- queues
  * ------------------------------------------------------------------------------------------------------
  */
+
+/* What follows where a job goes on using more of a GPU's memory than its budget. */
+enum weir_over_budget {
+    WEIR_OVER_BUDGET_INHERIT, /* as the queue above says; where none does, STOP */
+    WEIR_OVER_BUDGET_STOP,
+    WEIR_OVER_BUDGET_WARN,
+    WEIR_OVER_BUDGET_MAX
+};
 
 struct weir_queue {
     struct weir_row row;
@@ -228,9 +243,9 @@ struct weir_queue {
     int64_t run_limit_ms; /* longest run of one task; INT64_MAX: none */
     int64_t budget_uusd;  /* per calendar month; INT64_MAX: none */
     int64_t spent_uusd;
-    uint32_t open_hours; /* span of (from, to) UTC minute pairs from open_hours_base; WEIR_NONE:
-                            always open */
-    uint32_t reserved;
+    uint32_t open_hours;  /* span of (from, to) UTC minute pairs from open_hours_base; WEIR_NONE:
+                             always open */
+    uint32_t over_budget; /* enum weir_over_budget */
     int64_t open_hours_base_wall_ms;
     struct weir_amounts guaranteed;
     struct weir_amounts limit;   /* INT64_MAX: unbounded */
@@ -535,6 +550,9 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
  * INT64_MAX: none. */
 int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
+/* STOP or WARN: as the queue says, or the next above it that does. */
+enum weir_over_budget weir_world_over_budget(const struct weir_world *world, uint32_t queue);
+
 uint32_t weir_world_n_resources(const struct weir_world *world);
 /* What the resource of a class of GPUs is called behind its prefix: "h100-sxm" of "gpu/h100-sxm".
  */
@@ -554,10 +572,12 @@ uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold
 /* States in words, as the API spells them. */
 const char *weir_task_state_name(enum weir_task_state state);
 const char *weir_class_name(enum weir_class class);
+const char *weir_over_budget_name(enum weir_over_budget over_budget);
 const char *weir_isolation_name(enum weir_isolation isolation);
 const char *weir_node_phase_name(enum weir_node_phase phase);
 const char *weir_device_health_name(enum weir_device_health health);
 /* Back from the word; negative if unknown. */
+int weir_over_budget_from_name(struct weir_str name); /* never INHERIT */
 int weir_class_from_name(struct weir_str name);
 int weir_isolation_from_name(struct weir_str name);
 

@@ -1,6 +1,9 @@
 """GPUs that several jobs share by memory budgets."""
 import json
+import os
 import re
+import subprocess
+import time
 
 import weirlib
 from weirlib import wait_for
@@ -16,6 +19,29 @@ def describe(server, *what):
 def holders(server):
     """By GPU: the jobs on it and their budgets in GiB."""
     return [{holder['id']: (holder['memory_bytes'] or 0) / GIB for holder in gpu['holders']} for gpu in server.gpus()]
+
+
+def pid_of(server, job):
+    """Of the job's command, which is alone."""
+    return next(pid for pid in weirlib.processes_of(server.data) if environ(pid).get('WEIR_JOB_ID') == job)
+
+
+def environ(pid):
+    with open(f'/proc/{pid}/environ', encoding='utf-8', errors='replace') as file:
+        return dict(entry.split('=', 1) for entry in file.read().split('\0') if '=' in entry)
+
+
+def use(server, gpu, pid, gib):
+    """The process holds so much of the simulated GPU from now on."""
+    subprocess.run([os.path.join(weirlib.BUILD, 'tests', 'e2e', 'sim-process'), server.data, str(gpu), str(pid), str(int(gib * 1024))], check=True)
+
+
+def index_of(server, job):
+    return next(gpu['index'] for gpu in server.gpus() if any(holder['id'] == job for holder in gpu['holders']))
+
+
+def events_of(server, job):
+    return [(event['kind'], event['cause'], event['after']) for event in json.loads(server.cli('get', 'events', job, '-o', 'json').stdout)]
 
 
 def test_budgets_share_a_gpu(t):
@@ -73,6 +99,68 @@ def test_a_queue_counts_parts(t):
     wait_for('the limit to hold it up', lambda: server.job(second)['reason'] == 'QueueLimit')
     queue = json.loads(server.cli('get', 'queue', 'half', '-o', 'json').stdout)
     assert 0.36 < queue['held']['gpu'] < 0.39, queue
+
+
+def test_an_offender_is_stopped_and_not_its_neighbour(t):
+    server = t.serve(*TWO)
+    neighbour, offender = (server.submit('--gpu-memory', '20Gi', '--grace', '1s', '--', 'sleep', '600') for _ in range(2))
+    for job in (neighbour, offender):
+        server.wait_state(job, 'running')
+    gpu = index_of(server, offender)
+    assert gpu == index_of(server, neighbour)
+    use(server, gpu, pid_of(server, offender), 24)
+    began = time.monotonic()
+    said = wait_for('the warning', lambda: server.job(offender)['reason'], every=0.005)
+    warned = time.monotonic() - began
+    assert said in ('over its GPU memory budget: 24.0 GiB of 20.0 GiB', 'stopping: over its GPU memory budget'), said
+    server.wait_state(offender, 'stopping', 'failed')
+    stopped = time.monotonic() - began
+    print(f'# warned after {warned:.2f} s, stopped after {stopped:.2f} s')
+    ended = server.wait_ended(offender)
+    assert ended['state'] == 'failed' and ended['reason'] == 'over its GPU memory budget', ended
+    kinds = [event for event in events_of(server, offender) if event[0].startswith('workload.')]
+    assert ('workload.over-budget', 'over-budget', '24.0 GiB of 20.0 GiB') in kinds, kinds
+    assert kinds[-2][:2] == ('workload.stopping', 'over-budget') and kinds[-1][:2] == ('workload.ended', 'over-budget'), kinds
+    assert server.job(neighbour)['state'] == 'running' and 'it uses 24.0 GiB of 20.0 GiB of GPU memory' in server.tail(), server.tail()
+    assert stopped < 4, stopped
+
+
+def test_who_comes_back_within_its_budget_goes_on(t):
+    server = t.serve(*TWO)
+    job = server.submit('--gpu-memory', '20Gi', '--', 'sleep', '600')
+    server.wait_state(job, 'running')
+    gpu, pid = index_of(server, job), pid_of(server, job)
+    use(server, gpu, pid, 24)
+    wait_for('the warning', lambda: server.job(job)['reason'], every=0.005)
+    use(server, gpu, pid, 18)
+    wait_for('it to be forgiven', lambda: server.job(job)['reason'] is None)
+    assert server.job(job)['state'] == 'running'
+    wait_for('that to be told', lambda: any(event[0] == 'workload.within-budget' for event in events_of(server, job)))
+
+
+def test_a_queue_may_let_it_pass_and_a_restart_forgets_nothing(t):
+    server = t.serve(*TWO)
+    with open(t.dir + '/q.yaml', 'w', encoding='utf-8') as file:
+        file.write('{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: mild}, spec: {overBudget: warn}}\n')
+    server.cli('apply', '-f', t.dir + '/q.yaml')
+    assert json.loads(server.cli('get', 'queue', 'mild', '-o', 'json').stdout)['over_budget'] == 'warn'
+    mild = server.submit('--queue', 'mild', '--gpu-memory', '20Gi', '--', 'sleep', '600')
+    strict = server.submit('--gpu-memory', '20Gi', '--', 'sh', '-c', 'trap "" TERM; exec sleep 600')
+    for job in (mild, strict):
+        server.wait_state(job, 'running')
+    gpu = index_of(server, mild)
+    use(server, gpu, pid_of(server, mild), 30)
+    wait_for('the warning', lambda: server.job(mild)['reason'])
+    use(server, gpu, pid_of(server, strict), 30)
+    server.wait_state(strict, 'stopping')
+    server.kill()
+    server.start()
+    job = server.wait_state(strict, 'stopping', 'failed')
+    assert 'over its GPU memory budget' in job['reason'], job
+    assert server.wait_ended(strict)['reason'] == 'over its GPU memory budget'
+    use(server, gpu, pid_of(server, mild), 30)
+    wait_for('the warning, again', lambda: server.job(mild)['reason'] == 'over its GPU memory budget: 30.0 GiB of 20.0 GiB')
+    assert server.job(mild)['state'] == 'running'
 
 
 if __name__ == '__main__':

@@ -28,6 +28,34 @@ static struct weir_now read_clock(void *ctx)
 
 /* ---- devices ---- */
 
+/* The newest sample of one device, in the arena. */
+static const struct weir_gpu_sample *sample_of(const struct app_rig *rig, uint32_t gpu,
+                                               struct weir_arena *arena)
+{
+    struct weir_gpu_sample *sample = weir_arena_new(arena, struct weir_gpu_sample);
+    struct weir_gpu_process *processes =
+        weir_arena_new_n(arena, struct weir_gpu_process, RIG_PROCESSES_MAX);
+
+    app_must(sample != NULL && processes != NULL, "memory for a sample");
+    *sample = (struct weir_gpu_sample){.read_ms = rig->sample_ms,
+                                       .has_processes = true,
+                                       .processes = processes};
+    for (uint32_t i = 0; i < rig->n_processes; i++) {
+        const struct app_process *from = &rig->processes[i];
+
+        if (from->gpu == gpu)
+            processes[sample->n_processes++] = (struct weir_gpu_process){
+                .pid = from->pid,
+                .kinds = WEIR_GPU_PROCESS_COMPUTE,
+                .valid = from->bytes >= 0 ? WEIR_GPU_PROCESS_HAS_MEMORY : 0,
+                .used_bytes = from->bytes,
+                .gpu_instance = WEIR_GPU_NO_INSTANCE,
+                .compute_instance = WEIR_GPU_NO_INSTANCE,
+            };
+    }
+    return sample;
+}
+
 static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device **ret_devices,
                      uint32_t *ret_n, struct weir_err *err)
 {
@@ -53,6 +81,8 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                                          .valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_COMPUTE_MODE,
                                          .compute_mode = rig->gpu_is_exclusive[i] ? 3 : 0,
                                          .memory_total_bytes = RIG_GPU_BYTES};
+    for (uint32_t i = 0; rig->sample_ms > 0 && i < n; i++)
+        devices[i].sample = sample_of(rig, devices[i].index, arena);
     *ret_devices = devices;
     *ret_n = n;
     return 0;
@@ -204,6 +234,25 @@ static int adopt(void *ctx, const struct weir_cluster_ref *ref, struct weir_err 
     return 0;
 }
 
+static int owners(void *ctx, const uint32_t *pids, size_t n, struct weir_cluster_owner *ret_owners,
+                  struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    if (rig->owners_result < 0)
+        return weir_error(err, rig->owners_result, "whose they are cannot be told");
+    for (size_t i = 0; i < n; i++) {
+        ret_owners[i] = (struct weir_cluster_owner){.uid = 1000};
+        for (uint32_t p = 0; p < rig->n_processes; p++)
+            ret_owners[i].is_gone |= rig->processes[p].pid == pids[i] && rig->processes[p].is_gone;
+        for (uint32_t a = 0; a < rig->n_attempts; a++)
+            if (rig->attempts[a].facts.pid == pids[i] &&
+                rig->attempts[a].facts.phase == WEIR_SEEN_RUNNING)
+                ret_owners[i].serial = rig->attempts[a].ref.serial;
+    }
+    return 0;
+}
+
 /* ---- coming and going ---- */
 
 static void set_up_server(struct app_rig *rig)
@@ -229,7 +278,8 @@ static void set_up_server(struct app_rig *rig)
                                             .release = release,
                                             .new_ref = new_ref,
                                             .forget = forget,
-                                            .adopt = adopt};
+                                            .adopt = adopt,
+                                            .owners = owners};
     weir_server_service(server, &rig->service);
 }
 
@@ -374,6 +424,33 @@ void app_rig_pass(struct app_rig *rig, int64_t ms)
 {
     rig->now.wall_ms += ms;
     rig->now.mono_ms += ms;
+}
+
+/* ---- what uses the GPUs ---- */
+
+void app_rig_use(struct app_rig *rig, uint32_t gpu, uint32_t pid, int64_t bytes)
+{
+    uint32_t at = 0;
+
+    while (at < rig->n_processes &&
+           (rig->processes[at].gpu != gpu || rig->processes[at].pid != pid))
+        at++;
+    if (at == rig->n_processes)
+        rig->n_processes++;
+    app_must(rig->n_processes <= RIG_PROCESSES_MAX, "too many processes");
+    rig->processes[at] = (struct app_process){gpu, pid, bytes, false};
+    if (bytes == 0)
+        rig->processes[at] = rig->processes[--rig->n_processes];
+}
+
+void app_rig_sample(struct app_rig *rig)
+{
+    app_rig_pass(rig, 1000);
+    rig->sample_ms = rig->now.mono_ms;
+    weir_server_look_at_use(&rig->server);
+    app_rig_check(rig);
+    if (rig->server.dirty || rig->server.failed < 0)
+        app_rig_tick(rig);
 }
 
 /* ---- asking ---- */

@@ -1,9 +1,10 @@
 #include "core/heal/fate.h"
 
 #include "base/units.h"
+#include "core/heal/budget.h"
 
-/* As a shell gives it: 128 + SIGKILL. */
-enum { STATUS_KILLED = 137 };
+/* As a shell gives it: 128 + SIGKILL, 128 + SIGTERM. */
+enum { STATUS_KILLED = 137, STATUS_TERMINATED = 143 };
 
 static bool is_worth_a_retry(const struct weir_world *world, const struct weir_workload *job,
                              int32_t status)
@@ -18,10 +19,19 @@ static bool is_worth_a_retry(const struct weir_world *world, const struct weir_w
     return false;
 }
 
+static struct weir_fate fate_of_failure(const struct weir_world *world,
+                                        const struct weir_workload *job, uint32_t cause,
+                                        int32_t status)
+{
+    return (struct weir_fate){WEIR_FATE_FAILED, cause,
+                              !job->cancelled && is_worth_a_retry(world, job, status)};
+}
+
 /* Supervisors tell an exit before the request to leave from one after it: STOPPED is what obeyed,
  * EXITED had ended by itself when the request came, and its success holds. A failure in that moment
  * does not: it may well follow from the stop of others of the gang, so it counts as leaving. */
-static struct weir_fate fate_after_stop(const struct weir_task *task,
+static struct weir_fate fate_after_stop(const struct weir_world *world,
+                                        const struct weir_task *task,
                                         const struct weir_workload *job)
 {
     bool is_cancelled = task->stop_cause == WEIR_CAUSE_CANCELLED || job->cancelled;
@@ -30,17 +40,12 @@ static struct weir_fate fate_after_stop(const struct weir_task *task,
         return (struct weir_fate){WEIR_FATE_SUCCEEDED, WEIR_CAUSE_EXITED, false};
     if (task->stop_cause == WEIR_CAUSE_RUN_LIMIT)
         return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_RUN_LIMIT, false};
+    if (task->stop_cause == WEIR_CAUSE_OVER_BUDGET)
+        return fate_of_failure(world, job, WEIR_CAUSE_OVER_BUDGET,
+                               task->exit_status != 0 ? task->exit_status : STATUS_TERMINATED);
     if (is_cancelled)
         return (struct weir_fate){WEIR_FATE_CANCELLED, WEIR_CAUSE_CANCELLED, false};
     return (struct weir_fate){WEIR_FATE_LEFT, task->stop_cause, false};
-}
-
-static struct weir_fate fate_of_failure(const struct weir_world *world,
-                                        const struct weir_workload *job, uint32_t cause,
-                                        int32_t status)
-{
-    return (struct weir_fate){WEIR_FATE_FAILED, cause,
-                              !job->cancelled && is_worth_a_retry(world, job, status)};
 }
 
 struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_task *task,
@@ -51,7 +56,7 @@ struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_
     if (task->ended == WEIR_END_NOT)
         return (struct weir_fate){WEIR_FATE_STAYS, WEIR_CAUSE_NONE, false};
     if (task->state == WEIR_TASK_STOPPING)
-        return fate_after_stop(task, job);
+        return fate_after_stop(world, task, job);
     switch ((enum weir_end)task->ended) {
     case WEIR_END_EXITED:
         if (status == 0)
@@ -119,6 +124,8 @@ uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running 
         return WEIR_CAUSE_RUN_LIMIT;
     if (limit != INT64_MAX)
         weir_tick_wake(tick, tick->now.wall_ms + (limit - ran));
+    if (weir_budget_is_broken(tick->world, running))
+        return WEIR_CAUSE_OVER_BUDGET;
     if (tick->overlay.nodes[running->node].row->phase == WEIR_NODE_DRAINING)
         return WEIR_CAUSE_DRAINED;
     return WEIR_CAUSE_NONE;

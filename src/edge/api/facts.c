@@ -186,6 +186,40 @@ static void put_waiting(struct weir_json_writer *w, const char *why, struct weir
     weir_json_str(w, weir_buf_view(&text));
 }
 
+/* The first of its holds that is over its budget, or WEIR_NONE. */
+static uint32_t first_over(const struct weir_world *world, const struct weir_workload *job)
+{
+    const struct weir_task *task;
+
+    for (uint32_t t = job->n_running > 0 ? job->first_task : WEIR_NONE; t != WEIR_NONE;
+         t = task->next_in_workload) {
+        task = weir_world_task(world, t);
+        for (uint32_t h = task->first_hold; h != WEIR_NONE;
+             h = weir_world_hold(world, h)->next_of_task)
+            if (weir_world_hold(world, h)->n_over > 0)
+                return h;
+    }
+    return WEIR_NONE;
+}
+
+/* What is wrong while it runs: "over its GPU memory budget: 24.0 GiB of 20.0 GiB"; or null. */
+static void put_warning(struct weir_json_writer *w, const struct weir_world *world, uint32_t row)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_WORDS_END_MAX);
+    uint32_t over =
+        row != WEIR_NONE ? first_over(world, weir_world_workload(world, row)) : WEIR_NONE;
+
+    if (over == WEIR_NONE) {
+        weir_json_null(w);
+        return;
+    }
+    weir_buf_puts(&text, "over its GPU memory budget: ");
+    weir_units_format_bytes(weir_world_hold(world, over)->used_bytes, &text);
+    weir_buf_puts(&text, " of ");
+    weir_units_format_bytes(weir_world_hold(world, over)->memory_bytes, &text);
+    weir_json_str(w, weir_buf_view(&text));
+}
+
 static void put_reason(struct weir_json_writer *w, const struct weir_api *api,
                        const struct weir_workload_record *record, uint32_t row,
                        const struct weir_api_task_counts *counts)
@@ -214,7 +248,7 @@ static void put_reason(struct weir_json_writer *w, const struct weir_api *api,
         put_waiting(w, verdict != NULL ? weir_words_waiting(api->index.plan, verdict) : NULL,
                     record->detail);
     else
-        weir_json_null(w);
+        put_warning(w, api->index.world, row);
 }
 
 static void put_counts(struct weir_json_writer *w, const struct weir_api_task_counts *counts)
@@ -360,6 +394,7 @@ void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api 
     weir_json_i64(w, q->priority);
     put_u64(w, "weight", q->weight);
     put_text(w, "isolation", weir_isolation_name((enum weir_isolation)q->isolation));
+    put_text(w, "over_budget", weir_over_budget_name(weir_world_over_budget(world, queue)));
     put_bool(w, "preemptible", q->preemptible != 0);
     weir_json_key(w, "max_run_ms");
     if (q->run_limit_ms == INT64_MAX)

@@ -107,12 +107,146 @@ static void an_exclusive_mode_lets_nobody_in(void **state)
     assert_on(2, "GPU-1,GPU-2,GPU-3");
 }
 
+#define GIB(n) ((int64_t)(n) << 30)
+
+static uint32_t pid_of(uint64_t number)
+{
+    return app_rig_attempt(&rig, number, 0)->facts.pid;
+}
+
+static void assert_record(uint64_t number, const char *begin)
+{
+    const char *record = app_rig_record(&rig, number);
+
+    if (strncmp(record, begin, strlen(begin)) != 0)
+        fail_msg("'%s' does not begin with '%s'", record, begin);
+}
+
+static void an_offender_is_warned_then_stopped(void **state)
+{
+    (void)state;
+    submit(BUDGET(20));
+    submit(BUDGET(20));
+    assert_on(2, "GPU-0");
+    app_rig_use(&rig, 0, pid_of(1), GIB(20));
+    app_rig_use(&rig, 0, pid_of(2), GIB(20));
+    app_rig_sample(&rig);
+    app_rig_use(&rig, 0, pid_of(2), GIB(24));
+    app_rig_sample(&rig);
+    assert_int_equal(app_rig_attempt(&rig, 2, 0)->n_stops, 0);
+    assert_non_null(strstr(app_rig_events(&rig, "workload/2"),
+                           "workload.over-budget:over-budget:running>24.0 GiB of 20.0 GiB\n"));
+    weir_server_look_at_use(&rig.server); /* the same sample: nothing new */
+    assert_false(rig.server.dirty);
+    app_rig_sample(&rig);
+    assert_int_equal(app_rig_attempt(&rig, 2, 0)->n_stops, 1);
+    assert_int_equal(app_rig_attempt(&rig, 2, 0)->n_checkpoints, 0);
+    assert_record(2, "stopping");
+    app_rig_sample(&rig);
+    app_rig_end(&rig, app_rig_attempt(&rig, 2, 0), WEIR_END_STOPPED, 143);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    assert_record(2, "failed attempt=1 exit=143");
+    assert_non_null(
+        strstr(app_rig_events(&rig, "workload/2"), "workload.ended:over-budget:stopping>failed"));
+    assert_record(1, "running");
+    assert_int_equal(app_rig_attempt(&rig, 1, 0)->n_stops, 0);
+}
+
+static void a_server_that_comes_back_goes_on_watching(void **state)
+{
+    (void)state;
+    submit(BUDGET(20));
+    app_rig_use(&rig, 0, pid_of(1), GIB(24));
+    app_rig_sample(&rig);
+    assert_int_equal(app_rig_attempt(&rig, 1, 0)->n_stops, 0);
+    app_rig_crash(&rig);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    assert_int_equal(app_rig_attempt(&rig, 1, 0)->n_stops, 0); /* one sample, so far */
+    app_rig_sample(&rig);
+    assert_int_equal(app_rig_attempt(&rig, 1, 0)->n_stops, 1);
+    app_rig_crash(&rig);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    assert_record(1, "stopping");
+    app_rig_end(&rig, app_rig_attempt(&rig, 1, 0), WEIR_END_STOPPED, 143);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    assert_record(1, "failed");
+    assert_non_null(strstr(app_rig_events(&rig, "workload/1"), "workload.ended:over-budget"));
+}
+
+static void only_what_is_a_jobs_own_is_held_against_it(void **state)
+{
+    (void)state;
+    submit(BUDGET(20));
+    submit(BUDGET(20));
+    app_rig_use(&rig, 0, pid_of(1), GIB(15));
+    app_rig_use(&rig, 0, pid_of(2), GIB(15));
+    app_rig_use(&rig, 0, 77, GIB(40));        /* nobody's */
+    app_rig_use(&rig, 1, pid_of(2), GIB(40)); /* not on the GPU that it holds */
+    for (int i = 0; i < 4; i++)
+        app_rig_sample(&rig);
+    assert_record(1, "running");
+    assert_record(2, "running");
+    assert_null(strstr(app_rig_events(&rig, "workload/1"), "over-budget"));
+    assert_null(strstr(app_rig_events(&rig, "workload/2"), "over-budget"));
+    app_rig_use(&rig, 0, pid_of(2), -1); /* not known how much */
+    app_rig_sample(&rig);
+    app_rig_sample(&rig);
+    assert_record(2, "running");
+}
+
+static void whose_they_are_may_not_be_told(void **state)
+{
+    (void)state;
+    submit(BUDGET(20));
+    app_rig_use(&rig, 0, pid_of(1), GIB(24));
+    rig.owners_result = WEIR_E_IO;
+    for (int i = 0; i < 3; i++)
+        app_rig_sample(&rig);
+    assert_record(1, "running");
+    app_rig_crash(&rig); /* it comes up without, too */
+    rig.owners_result = 0;
+    app_rig_sample(&rig);
+    app_rig_sample(&rig);
+    assert_record(1, "stopping");
+}
+
+static void a_queue_may_let_it_pass(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    if (app_rig_apply(&rig,
+                      "[{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Queue\",\"metadata\":{"
+                      "\"name\":\"mild\"},\"spec\":{\"overBudget\":\"warn\"}}]",
+                      false, &err) < 0)
+        fail_msg("%s", err.text);
+    submit("{\"command\":[\"a\"],\"queue\":\"mild\",\"gpuMemory\":\"20Gi\"}");
+    app_rig_crash(&rig);
+    app_rig_use(&rig, 0, pid_of(1), GIB(24));
+    for (int i = 0; i < 20; i++)
+        app_rig_sample(&rig);
+    assert_record(1, "running");
+    assert_non_null(strstr(app_rig_events(&rig, "workload/1"), "over-budget"));
+    app_rig_use(&rig, 0, pid_of(1), GIB(12));
+    for (int i = 0; i < 20; i++)
+        app_rig_sample(&rig);
+    assert_non_null(strstr(app_rig_events(&rig, "workload/1"),
+                           "workload.within-budget:within-budget:running>running\n"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(budgets_share_what_nobody_has_whole, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_gpu_that_is_lost_keeps_its_sharers, set_up, tear_down),
         cmocka_unit_test_setup_teardown(an_exclusive_mode_lets_nobody_in, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(an_offender_is_warned_then_stopped, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_server_that_comes_back_goes_on_watching, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(only_what_is_a_jobs_own_is_held_against_it, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(whose_they_are_may_not_be_told, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_queue_may_let_it_pass, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

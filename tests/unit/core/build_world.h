@@ -74,6 +74,7 @@ struct queue_spec {
     bool fixed; /* what it runs is never taken back */
     int64_t run_limit_ms;
     enum weir_isolation isolation;
+    enum weir_over_budget over_budget;
     int64_t opens_ms; /* from the base 0; 0: always open */
     int64_t created_ms;
 };
@@ -273,6 +274,7 @@ static inline void add_queue(struct bench *b, struct queue_spec spec)
         .priority = spec.priority,
         .weight = spec.weight > 0 ? (uint32_t)spec.weight : 1,
         .isolation = spec.isolation,
+        .over_budget = spec.over_budget,
         .preemptible = !spec.fixed,
         .created_wall_ms = spec.created_ms,
         .run_limit_ms = spec.run_limit_ms > 0 ? spec.run_limit_ms : INT64_MAX,
