@@ -40,6 +40,9 @@ struct weir_server_process {
     uint32_t pid;
     uint32_t uid;
     int64_t used_bytes; /* < 0: not known */
+    uint32_t n_alien;   /* samples in a row in which it had no business there */
+    bool only_draws;    /* it shows pictures, and computes nothing */
+    bool is_foreign;
 };
 
 /* What is on a device, by the device's index. */
@@ -178,6 +181,9 @@ void weir_server_attempt_set(struct weir_server_attempt *attempt,
 int weir_server_observe_use(struct weir_server *server, struct weir_err *err);
 /* The same; logs what fails, and fails the transaction where that left half of it in the edit. */
 void weir_server_look_at_use(struct weir_server *server);
+/* As it was last seen on the device of this name. */
+bool weir_server_find_process(const struct weir_server *server, struct weir_str uuid, uint32_t pid,
+                              struct weir_server_process *ret);
 void weir_server_forget_gpus(struct weir_server *server);
 /* "24.0 GiB of 20.0 GiB": what the task uses of the budgets that it holds. */
 void weir_server_put_use(const struct weir_world *world, uint32_t task, int64_t used_bytes,

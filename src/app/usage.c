@@ -1,9 +1,19 @@
 /* What uses the GPUs: the processes of every sample, whose they are, and what they have of the
- * memory. What follows from it is decided elsewhere. */
+ * memory. What follows from it is decided elsewhere.
+ *
+ * Foreign is a process that has no business on a device: that weir did not start, or that is of a
+ * job that holds other GPUs. Nobody is called that for a moment: not before its second sample,
+ * and not while somebody who holds the device begins or ends. Only what is on a device when it is
+ * first looked at counts at once, or a server that comes back would give out what others use. */
 #include "app/server.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/units.h"
+
+enum { ALIEN_SAMPLES = 2 };
+
+/* Memory of foreign processes counts in steps: what comes and goes by less makes no new world. */
+#define FOREIGN_STEP_BYTES (64 * WEIR_MIB)
 
 /* One device with a sample that was not looked at yet. */
 struct seen {
@@ -107,16 +117,134 @@ static int add_process(struct weir_server_gpu *gpu, const struct weir_gpu_proces
     struct weir_server_process one = {.pid = process->pid,
                                       .uid = owner->uid,
                                       .serial = owner->serial,
-                                      .used_bytes = has_memory ? process->used_bytes : -1};
+                                      .used_bytes = has_memory ? process->used_bytes : -1,
+                                      .only_draws = process->kinds == WEIR_GPU_PROCESS_GRAPHICS};
 
     if (owner->is_gone)
         return 0;
     if (last == NULL || last->pid != process->pid)
         return weir_vec_push(&gpu->processes, one);
+    last->only_draws = last->only_draws && one.only_draws;
     if (last->used_bytes < 0 || !has_memory)
         last->used_bytes = -1;
     else
         last->used_bytes += process->used_bytes;
+    return 0;
+}
+
+/* ---- who has no business there ---- */
+
+static bool holds(const struct weir_world *state, uint32_t task, uint32_t device)
+{
+    uint32_t at = task != WEIR_NONE ? weir_world_task(state, task)->first_hold : WEIR_NONE;
+
+    while (at != WEIR_NONE && weir_world_hold(state, at)->device != device)
+        at = weir_world_hold(state, at)->next_of_task;
+    return at != WEIR_NONE;
+}
+
+/* Somebody who holds it begins or ends: whose a process is may not be told just now. */
+static bool is_unsettled(const struct weir_world *state, uint32_t device)
+{
+    const struct weir_hold *hold;
+
+    for (uint32_t at = weir_world_device(state, device)->first_hold; at != WEIR_NONE;
+         at = hold->next_of_device) {
+        const struct weir_task *task;
+
+        hold = weir_world_hold(state, at);
+        task = weir_world_task(state, hold->task);
+        if (task->state != WEIR_TASK_RUNNING || task->ended != WEIR_END_NOT)
+            return true;
+    }
+    return false;
+}
+
+static const struct weir_server_process *find_process(const struct weir_server_gpu *gpu,
+                                                      uint32_t pid)
+{
+    for (size_t i = 0; i < gpu->processes.n; i++)
+        if (gpu->processes.items[i].pid == pid)
+            return &gpu->processes.items[i];
+    return NULL;
+}
+
+static void tell_foreign(struct weir_server *server, struct weir_server_gpu *gpu,
+                         const struct weir_server_gpu *before, uint32_t device)
+{
+    const struct weir_world *state = weir_edit_view(server->edit);
+    bool is_first = before->read_ms == 0;
+    bool waits = is_unsettled(state, device);
+
+    for (size_t i = 0; i < gpu->processes.n; i++) {
+        struct weir_server_process *process = &gpu->processes.items[i];
+        const struct weir_server_process *was = find_process(before, process->pid);
+
+        if (holds(state, weir_server_task_of(server, process->serial), device))
+            continue;
+        process->n_alien = was != NULL ? was->n_alien : 0;
+        if (process->n_alien < ALIEN_SAMPLES && !waits)
+            process->n_alien += is_first ? (uint32_t)ALIEN_SAMPLES : 1;
+        process->is_foreign = process->n_alien >= ALIEN_SAMPLES;
+    }
+}
+
+/* What is not to be had of the memory: all of it where it is not known how much they use. */
+static int64_t foreign_bytes(const struct weir_server_gpu *gpu, int64_t memory_bytes)
+{
+    int64_t sum = 0;
+
+    for (size_t i = 0; i < gpu->processes.n; i++) {
+        const struct weir_server_process *process = &gpu->processes.items[i];
+
+        if (!process->is_foreign)
+            continue;
+        if (process->used_bytes < 0 && !process->only_draws)
+            return memory_bytes;
+        sum += process->used_bytes > 0 ? process->used_bytes : 0;
+    }
+    sum = (sum + FOREIGN_STEP_BYTES - 1) / FOREIGN_STEP_BYTES * FOREIGN_STEP_BYTES;
+    return sum < memory_bytes ? sum : memory_bytes;
+}
+
+static void log_foreign(const struct weir_world *state, const struct weir_device *row,
+                        const struct weir_server_gpu *gpu)
+{
+    struct weir_str uuid = weir_world_string(state, row->uuid);
+    size_t i = 0;
+
+    while (i < gpu->processes.n && !gpu->processes.items[i].is_foreign)
+        i++;
+    if (row->n_foreign > 0)
+        weir_log_info("gpu.foreign", "%.*s is used by %u processes that weir did not start, pid %u",
+                      WEIR_STR_ARG(uuid), row->n_foreign, gpu->processes.items[i].pid);
+    else
+        weir_log_info("gpu.foreign", "%.*s is used by weir's jobs only", WEIR_STR_ARG(uuid));
+}
+
+static int set_foreign(struct weir_server *server, const struct weir_server_gpu *gpu,
+                       uint32_t device, struct weir_err *err)
+{
+    const struct weir_world *state = weir_edit_view(server->edit);
+    const struct weir_device *was = weir_world_device(state, device);
+    int64_t bytes = foreign_bytes(gpu, was->memory_bytes);
+    bool is_new;
+    struct weir_device *row;
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < gpu->processes.n; i++)
+        n += gpu->processes.items[i].is_foreign && !gpu->processes.items[i].only_draws;
+    if (n == was->n_foreign && bytes == was->memory_foreign_bytes)
+        return 0;
+    is_new = (n > 0) != (was->n_foreign > 0);
+    row = weir_edit_device(server->edit, device);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what uses a GPU");
+    row->n_foreign = n;
+    row->memory_foreign_bytes = bytes;
+    server->dirty = true;
+    if (is_new)
+        log_foreign(state, row, gpu);
     return 0;
 }
 
@@ -132,10 +260,13 @@ static int take_sample(const struct look *look, const struct seen *seen, struct 
     *gpu = (struct weir_server_gpu){.read_ms = seen->sample->read_ms};
     for (uint32_t i = 0; r == 0 && i < seen->sample->n_processes; i++)
         r = add_process(gpu, &seen->sample->processes[i], &look->owners[seen->first + i]);
+    if (r == 0)
+        tell_foreign(look->server, gpu, &before, seen->device);
     weir_vec_finish(&before.processes);
     if (r < 0)
         return weir_error(err, r, "no memory for what uses a GPU");
-    return measure_holds(look->server, gpu, seen->device, err);
+    r = set_foreign(look->server, gpu, seen->device, err);
+    return r < 0 ? r : measure_holds(look->server, gpu, seen->device, err);
 }
 
 /* ---- all of them ---- */
@@ -194,6 +325,20 @@ static int observe(struct weir_server *server, bool *ret_is_half_made, struct we
         r = take_sample(&look, &look.seen[i], err);
     }
     return r;
+}
+
+bool weir_server_find_process(const struct weir_server *server, struct weir_str uuid, uint32_t pid,
+                              struct weir_server_process *ret)
+{
+    struct weir_key key = weir_key_of_device(uuid);
+    uint32_t device =
+        server->edit != NULL ? weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key) : WEIR_NONE;
+    const struct weir_server_process *process =
+        device < server->gpus.n ? find_process(&server->gpus.items[device], pid) : NULL;
+
+    if (process != NULL)
+        *ret = *process;
+    return process != NULL;
 }
 
 int weir_server_observe_use(struct weir_server *server, struct weir_err *err)

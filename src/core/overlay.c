@@ -255,7 +255,7 @@ static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, 
         .binder = from->binder,
         .memory_bytes = from->memory_bytes,
     };
-    if ((fleet & WEIR_FLEET_REPAIRED) == 0) {
+    if ((fleet & (WEIR_FLEET_REPAIRED | WEIR_FLEET_OURS)) == 0) {
         to->n_foreign = from->n_foreign;
         to->foreign_bytes = from->memory_foreign_bytes;
     }

@@ -34,8 +34,9 @@ enum {
 enum {
     WEIR_FLEET_EMPTY = 1 << 0,      /* as if nothing ran */
     WEIR_FLEET_UNCORDONED = 1 << 1, /* as if nothing were cordoned */
-    WEIR_FLEET_REPAIRED = 1 << 2    /* as if all devices were healthy, all nodes there, and nothing
+    WEIR_FLEET_REPAIRED = 1 << 2,   /* as if all devices were healthy, all nodes there, and nothing
                                        of others ran */
+    WEIR_FLEET_OURS = 1 << 3        /* as if no foreign process used a GPU */
 };
 
 struct weir_overlay_part {

@@ -164,6 +164,7 @@ enum weir_unblock_kind {
     WEIR_UNBLOCK_ADD_CAPACITY, /* `amount` more of `resource` */
     WEIR_UNBLOCK_WAIT_UNTIL,   /* wall ms in `amount` */
     WEIR_UNBLOCK_RELEASE,      /* let go of the hold on it */
+    WEIR_UNBLOCK_FOREIGN,      /* the end of foreign processes, first those on `subject` */
     WEIR_UNBLOCK_MAX
 };
 

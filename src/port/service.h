@@ -65,6 +65,13 @@ struct weir_apply_result {
     struct weir_shortfall shortfall; /* of a queue's guarantee, as it is then */
 };
 
+/* Whose a process on a GPU is. */
+struct weir_service_process {
+    uint32_t uid;
+    uint64_t number; /* of the workload; 0: of none */
+    bool is_foreign; /* it has no business there */
+};
+
 struct weir_service {
     void *ctx;
 
@@ -84,6 +91,9 @@ struct weir_service {
     void (*eta_end)(struct weir_service_eta *eta);
     /* What the driver said of a GPU last; NULL: nothing is known, or no memory for it. */
     const struct weir_gpu_device *(*gpu)(void *ctx, struct weir_str uuid, struct weir_arena *arena);
+    /* False: nothing is known of it yet, or it has ended. */
+    bool (*process)(void *ctx, struct weir_str uuid, uint32_t pid,
+                    struct weir_service_process *ret_process);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);
     struct weir_service_counters (*counters)(void *ctx); /* since the start */

@@ -163,5 +163,70 @@ def test_a_queue_may_let_it_pass_and_a_restart_forgets_nothing(t):
     assert server.job(mild)['state'] == 'running'
 
 
+def stranger(t):
+    """A process that no weir has started."""
+    process = subprocess.Popen(['sleep', '600'])
+    t.cleanups.append(lambda: (process.kill(), process.wait()))
+    return process
+
+
+def test_what_weir_did_not_start_is_foreign(t):
+    server = t.serve(*TWO)
+    other = stranger(t)
+    use(server, 0, other.pid, 30)
+    gpu = wait_for('it to be seen', lambda: next((gpu for gpu in server.gpus() if gpu['foreign_processes']), None))
+    assert gpu['index'] == 0 and gpu['state'] == 'foreign' and gpu['foreign_memory_bytes'] == 30 * GIB, gpu
+    said = describe(server, 'gpu', gpu['key'])
+    assert re.search(rf'Pid: +{other.pid}\n +User: +root\n +Foreign: +true\n', said), said
+    first, second = (server.submit('--gpus', '1', '--', 'sleep', '600') for _ in range(2))
+    assert server.job(server.wait_state(first, 'running')['id'])['gpus'] != [gpu['key']]
+    assert 'it needs processes that weir did not start to end: look at gpu/' + gpu['key'] in server.cli('explain', second).stdout.decode() \
+        or 'comes free with the end of workload/' + first in server.cli('explain', second).stdout.decode()
+    both = server.submit('--gpus', '2', '--', 'true')
+    said = server.cli('explain', both).stdout.decode()
+    assert 'it needs processes that weir did not start to end: look at gpu/' + gpu['key'] in said, said
+    assert '1 of 2 GPUs is in use by processes weir did not start' in said, said
+    fits, large = (server.submit('--gpu-memory', size, '--', 'sleep', '600') for size in ('40Gi', '20Gi'))
+    server.wait_state(fits, 'running')
+    assert index_of(server, fits) == 0
+    wait_for('a reason', lambda: server.job(large)['reason'])
+    assert '1 of 2 GPUs is in use by processes weir did not start' in server.cli('explain', large).stdout.decode(), server.cli('explain', large).stdout
+    server.kill()
+    server.start()  # it gives out nothing of others in its first moment
+    assert next(gpu for gpu in server.gpus() if gpu['index'] == 0)['foreign_processes'] == 1
+    time.sleep(1.5)
+    assert server.job(second)['state'] == 'queued' and server.job(large)['state'] == 'queued', server.jobs()
+    assert other.poll() is None and server.job(fits)['state'] == 'running'
+    other.kill()
+    other.wait()
+    server.wait_state(large, 'running')
+    assert all(not gpu['foreign_processes'] for gpu in server.gpus()), server.gpus()
+
+
+def test_jobs_are_not_foreign_to_their_gpus(t):
+    server = t.serve(*TWO)
+    script = 'sleep 600 & setsid sleep 600 & (sleep 600 & exec true); wait'
+    jobs = [server.submit('--gpu-memory', '10Gi', '--', 'sh', '-c', script) for _ in range(3)]
+    for job in jobs:
+        server.wait_state(job, 'running')
+    gpu = index_of(server, jobs[0])
+    for job in jobs:
+        pids = wait_for('all of it', lambda: (lambda all: all if len(all) == 4 else None)(  # noqa: B023
+            [pid for pid in weirlib.processes_of(server.data) if environ(pid).get('WEIR_JOB_ID') == job]))  # noqa: B023
+        for pid in pids:
+            use(server, gpu, pid, 2)
+    said = wait_for('them to be told apart', lambda: (lambda said: said if said.count('Workload:') == 12 else None)(
+        describe(server, 'gpu', next(g['key'] for g in server.gpus() if g['index'] == gpu))))
+    for job in jobs:
+        assert len(re.findall(rf'Workload: +{job}\n', said)) == 4, said
+    for _ in range(30):
+        assert all(not gpu['foreign_processes'] for gpu in server.gpus()), server.gpus()
+        time.sleep(0.1)
+    server.cli('cancel', jobs[0])
+    while server.job(jobs[0])['state'] not in weirlib.ENDED:
+        assert all(not gpu['foreign_processes'] for gpu in server.gpus()), server.gpus()
+    assert all(server.job(job)['reason'] is None for job in jobs[1:])
+
+
 if __name__ == '__main__':
     weirlib.main(globals())

@@ -237,6 +237,17 @@ static const struct weir_gpu_device *fake_gpu(void *ctx, struct weir_str uuid,
     return f->gpu != NULL && weir_str_eq(f->gpu->uuid, uuid) ? f->gpu : NULL;
 }
 
+static bool fake_process(void *ctx, struct weir_str uuid, uint32_t pid,
+                         struct weir_service_process *ret_process)
+{
+    const struct api_fixture *f = ctx;
+
+    if (f->gpu == NULL || !weir_str_eq(f->gpu->uuid, uuid) || pid != f->known_pid)
+        return false;
+    *ret_process = f->known_process;
+    return true;
+}
+
 struct api_output *api_find_output(struct api_fixture *f, uint64_t number, uint32_t member,
                                    uint32_t attempt, enum weir_stream stream)
 {
@@ -295,6 +306,7 @@ static void make_service(struct api_fixture *f)
         .signal = fake_signal,
         .set_phase = fake_set_phase,
         .gpu = fake_gpu,
+        .process = fake_process,
     };
 }
 

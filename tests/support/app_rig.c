@@ -46,7 +46,7 @@ static const struct weir_gpu_sample *sample_of(const struct app_rig *rig, uint32
         if (from->gpu == gpu)
             processes[sample->n_processes++] = (struct weir_gpu_process){
                 .pid = from->pid,
-                .kinds = WEIR_GPU_PROCESS_COMPUTE,
+                .kinds = from->only_draws ? WEIR_GPU_PROCESS_GRAPHICS : WEIR_GPU_PROCESS_COMPUTE,
                 .valid = from->bytes >= 0 ? WEIR_GPU_PROCESS_HAS_MEMORY : 0,
                 .used_bytes = from->bytes,
                 .gpu_instance = WEIR_GPU_NO_INSTANCE,
@@ -438,7 +438,7 @@ void app_rig_use(struct app_rig *rig, uint32_t gpu, uint32_t pid, int64_t bytes)
     if (at == rig->n_processes)
         rig->n_processes++;
     app_must(rig->n_processes <= RIG_PROCESSES_MAX, "too many processes");
-    rig->processes[at] = (struct app_process){gpu, pid, bytes, false};
+    rig->processes[at] = (struct app_process){.gpu = gpu, .pid = pid, .bytes = bytes};
     if (bytes == 0)
         rig->processes[at] = rig->processes[--rig->n_processes];
 }

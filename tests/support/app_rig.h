@@ -39,6 +39,7 @@ struct app_process {
     uint32_t pid;  /* that of an attempt is its facts.pid; others are nobody's */
     int64_t bytes; /* < 0: not known */
     bool is_gone;  /* it is in the sample, and has ended since */
+    bool only_draws;
 };
 
 struct app_answer {

@@ -493,6 +493,8 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     put_bool(w, "cordoned", d->cordoned != 0);
     put_holders(w, api, d);
     put_u64(w, "foreign_processes", d->n_foreign);
+    weir_json_key(w, "foreign_memory_bytes");
+    weir_json_i64(w, d->memory_foreign_bytes);
     weir_json_key(w, "memory_bytes");
     weir_json_i64(w, d->memory_bytes);
     weir_json_key(w, "held");

@@ -328,6 +328,7 @@ const char *weir_words_unblock_name(uint32_t kind)
         [WEIR_UNBLOCK_ADD_CAPACITY] = "add-capacity",
         [WEIR_UNBLOCK_WAIT_UNTIL] = "wait-until",
         [WEIR_UNBLOCK_RELEASE] = "release",
+        [WEIR_UNBLOCK_FOREIGN] = "foreign",
     };
 
     return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
@@ -447,6 +448,11 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         break;
     case WEIR_UNBLOCK_RELEASE:
         weir_buf_puts(out, "it can start when it is released");
+        break;
+    case WEIR_UNBLOCK_FOREIGN:
+        weir_buf_puts(out, "it needs processes that weir did not start to end: look at ");
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
         break;
     case WEIR_UNBLOCK_NONE:
     case WEIR_UNBLOCK_MAX:

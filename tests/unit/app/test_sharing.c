@@ -234,6 +234,147 @@ static void a_queue_may_let_it_pass(void **state)
                            "workload.within-budget:within-budget:running>running\n"));
 }
 
+/* ---- processes that have no business there ---- */
+
+static const struct weir_device *device(uint32_t index)
+{
+    return weir_world_device(weir_edit_view(rig.server.edit), index);
+}
+
+static void assert_foreign(uint32_t index, uint32_t n, int gib)
+{
+    assert_int_equal(device(index)->n_foreign, n);
+    assert_int_equal(device(index)->memory_foreign_bytes, GIB(gib));
+}
+
+#define WHOLE "{\"command\":[\"a\"],\"gpus\":1}"
+
+static void a_stranger_keeps_a_gpu_from_being_given_out(void **state)
+{
+    (void)state;
+    app_rig_sample(&rig);
+    app_rig_use(&rig, 0, 77, GIB(10));
+    app_rig_sample(&rig);
+    assert_foreign(0, 0, 0); /* not for one sample */
+    app_rig_sample(&rig);
+    assert_foreign(0, 1, 10);
+    submit(WHOLE);
+    assert_on(1, "GPU-1");
+    submit(BUDGET(60));
+    assert_on(2, "GPU-0"); /* what the stranger leaves may be had */
+    submit(BUDGET(20));
+    assert_on(3, "GPU-2");
+    app_rig_use(&rig, 0, 77, 0);
+    app_rig_sample(&rig);
+    assert_foreign(0, 0, 0); /* but gone it is at once */
+    submit(BUDGET(20));
+    assert_on(4, "GPU-0");
+}
+
+static void a_server_that_comes_back_gives_out_nothing_of_others(void **state)
+{
+    (void)state;
+    app_rig_use(&rig, 0, 77, GIB(10));
+    app_rig_use(&rig, 2, 78, GIB(10));
+    rig.sample_ms = rig.now.mono_ms;
+    app_rig_crash(&rig);
+    assert_foreign(0, 1, 10);
+    submit(WHOLE);
+    assert_on(1, "GPU-1");
+    submit(WHOLE);
+    assert_on(2, "GPU-3");
+    submit(WHOLE);
+    assert_null(app_rig_attempt(&rig, 3, 0));
+    app_rig_use(&rig, 2, 78, 0);
+    app_rig_sample(&rig);
+    assert_on(3, "GPU-2");
+}
+
+static void a_jobs_processes_are_never_strangers(void **state)
+{
+    (void)state;
+    app_rig_sample(&rig);
+    assert_int_equal(app_rig_submit(&rig, WHOLE, "", NULL), 0);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    /* It uses the GPU before its start was seen. */
+    app_rig_use(&rig, 0, 1000, GIB(10));
+    for (int i = 0; i < 4; i++)
+        app_rig_sample(&rig);
+    assert_foreign(0, 0, 0);
+    app_rig_begin_all(&rig);
+    assert_int_equal(pid_of(1), 1000);
+    for (int i = 0; i < 4; i++)
+        app_rig_sample(&rig);
+    assert_foreign(0, 0, 0);
+    /* While it stops nobody is called a stranger; what is left of it then has a sample to go. */
+    assert_int_equal(rig.service.cancel(rig.service.ctx, &app_ana, 1, app_done(&rig), NULL), 0);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    app_rig_attempt(&rig, 1, 0)->facts.pid = 1001;
+    for (int i = 0; i < 4; i++)
+        app_rig_sample(&rig);
+    assert_foreign(0, 0, 0);
+    app_rig_end(&rig, app_rig_attempt(&rig, 1, 0), WEIR_END_STOPPED, 143);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    app_rig_sample(&rig);
+    assert_foreign(0, 0, 0);
+    app_rig_sample(&rig);
+    assert_foreign(0, 1, 10);
+}
+
+static void the_dead_are_no_strangers(void **state)
+{
+    (void)state;
+    app_rig_sample(&rig);
+    app_rig_use(&rig, 0, 77, GIB(10));
+    rig.processes[0].is_gone = true;
+    for (int i = 0; i < 4; i++)
+        app_rig_sample(&rig);
+    assert_foreign(0, 0, 0);
+}
+
+static void a_job_on_anothers_gpu_is_a_stranger_there(void **state)
+{
+    struct weir_server_process process;
+
+    (void)state;
+    submit(WHOLE);
+    app_rig_use(&rig, 0, pid_of(1), GIB(10));
+    app_rig_use(&rig, 1, pid_of(1), GIB(5));
+    for (int i = 0; i < 3; i++)
+        app_rig_sample(&rig);
+    assert_foreign(0, 0, 0);
+    assert_foreign(1, 1, 5);
+    assert_true(weir_server_find_process(&rig.server, WEIR_STR("GPU-1"), pid_of(1), &process));
+    assert_true(process.is_foreign);
+    assert_int_equal(weir_server_task_of(&rig.server, process.serial), 0);
+    assert_true(weir_server_find_process(&rig.server, WEIR_STR("GPU-0"), pid_of(1), &process));
+    assert_false(process.is_foreign);
+    assert_false(weir_server_find_process(&rig.server, WEIR_STR("GPU-2"), pid_of(1), &process));
+    assert_false(weir_server_find_process(&rig.server, WEIR_STR("GPU-X"), pid_of(1), &process));
+    assert_int_equal(app_rig_attempt(&rig, 1, 0)->n_stops, 0);
+}
+
+/* Nothing is known of its memory: nothing of the GPU is given out. One that only draws takes just
+ * its memory. */
+static void what_is_not_known_is_taken_for_all(void **state)
+{
+    (void)state;
+    app_rig_sample(&rig);
+    app_rig_use(&rig, 0, 77, -1);
+    app_rig_use(&rig, 1, 78, GIB(2));
+    app_rig_use(&rig, 1, 79, -1);
+    rig.processes[1].only_draws = true;
+    rig.processes[2].only_draws = true;
+    app_rig_sample(&rig);
+    app_rig_sample(&rig);
+    assert_foreign(0, 1, 80);
+    assert_foreign(1, 0, 2);
+    submit(BUDGET(79));
+    assert_on(1, "GPU-2");
+    submit(WHOLE);
+    assert_on(2, "GPU-1");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +388,15 @@ int main(void)
                                         tear_down),
         cmocka_unit_test_setup_teardown(whose_they_are_may_not_be_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_queue_may_let_it_pass, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_stranger_keeps_a_gpu_from_being_given_out, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_server_that_comes_back_gives_out_nothing_of_others,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_jobs_processes_are_never_strangers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(the_dead_are_no_strangers, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_job_on_anothers_gpu_is_a_stranger_there, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(what_is_not_known_is_taken_for_all, set_up, tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

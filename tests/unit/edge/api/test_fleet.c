@@ -113,6 +113,8 @@ static void test_gpu_reading(void **state)
     assert_string_equal(api_text(&answer, "reading.mig"), "null");
     api_answer_finish(&answer);
     gpu.sample = &sample;
+    f.known_pid = 101;
+    f.known_process = (struct weir_service_process){.uid = 0, .number = 12, .is_foreign = true};
     gpu.valid = WEIR_GPU_HAS_MIG_MODE | WEIR_GPU_HAS_NUMA;
     gpu.mig_mode = true;
     weir_gpu_set_limit(&gpu.limits, WEIR_GPU_PCIE_WIDTH_MAX, 16);
@@ -129,6 +131,12 @@ static void test_gpu_reading(void **state)
     assert_string_equal(api_text(&answer, "reading.processes[0].gpu_instance"), "null");
     assert_string_equal(api_text(&answer, "reading.processes[1].memory_bytes"), "null");
     assert_string_equal(api_text(&answer, "reading.processes[1].gpu_instance"), "3");
+    assert_string_equal(api_text(&answer, "reading.processes[0].user"), "null");
+    assert_string_equal(api_text(&answer, "reading.processes[0].workload"), "null");
+    assert_string_equal(api_text(&answer, "reading.processes[0].foreign"), "null");
+    assert_string_equal(api_text(&answer, "reading.processes[1].user"), "root");
+    assert_string_equal(api_text(&answer, "reading.processes[1].workload"), "12");
+    assert_string_equal(api_text(&answer, "reading.processes[1].foreign"), "true");
     assert_string_equal(api_text(&answer, "reading.mig.enabled"), "true");
     assert_string_equal(api_text(&answer, "reading.mig.instances[0].profile"), "1g.10gb");
     assert_string_equal(api_text(&answer, "reading.mig.instances[0].keys[0]"), "MIG-1");
