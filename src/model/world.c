@@ -76,6 +76,19 @@ int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue)
     return limit;
 }
 
+enum weir_isolation weir_world_queue_isolation(const struct weir_world *world, uint32_t queue)
+{
+    uint32_t strictest = WEIR_ISOLATION_NONE;
+    const struct weir_queue *row;
+
+    for (uint32_t at = queue; at != WEIR_NONE; at = row->parent) {
+        row = weir_world_queue(world, at);
+        if (row->isolation > strictest)
+            strictest = row->isolation;
+    }
+    return (enum weir_isolation)strictest;
+}
+
 enum weir_over_budget weir_world_over_budget(const struct weir_world *world, uint32_t queue)
 {
     const struct weir_queue *row;

@@ -550,6 +550,9 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
  * INT64_MAX: none. */
 int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
+/* The least isolation in the queue: the strictest of its own and those above it. */
+enum weir_isolation weir_world_queue_isolation(const struct weir_world *world, uint32_t queue);
+
 /* STOP or WARN: as the queue says, or the next above it that does. */
 enum weir_over_budget weir_world_over_budget(const struct weir_world *world, uint32_t queue);
 

@@ -228,5 +228,35 @@ def test_jobs_are_not_foreign_to_their_gpus(t):
     assert all(server.job(job)['reason'] is None for job in jobs[1:])
 
 
+def queue_file(t, **spec):
+    with open(t.dir + '/q.yaml', 'w', encoding='utf-8') as file:
+        json.dump({'apiVersion': 'weir.dev/v1', 'kind': 'Queue', 'metadata': {'name': 'prod'}, 'spec': spec}, file)
+    return t.dir + '/q.yaml'
+
+
+def test_isolation_is_shown_and_kept_to(t):
+    server = t.serve(*TWO)
+    server.cli('apply', '-f', queue_file(t, isolation='hardware'))
+    whole = server.submit('--queue', 'prod', '--isolation', 'hardware', '--', 'sleep', '600')
+    part = server.submit('--gpu-memory', '20Gi', '--', 'sleep', '600')
+    for job, isolation in ((whole, 'hardware'), (part, 'none')):
+        assert server.wait_state(job, 'running')['isolation'] == isolation
+        assert re.search(rf'^ *{job} .* {isolation} ', server.cli('ps', '-o', 'wide').stdout.decode(), re.M), server.cli('ps', '-o', 'wide').stdout
+        assert re.search(rf'^Isolation: +{isolation}$', describe(server, 'workload', job), re.M)
+    said = server.cli('run', '--gpu-memory', '20Gi', '--isolation', 'memory', '--', 'true', check=1).stderr.decode()
+    assert '--isolation memory: asks for a part of a GPU, no GPU here can be shared with isolation memory (ask for whole GPUs)' in said, said
+    said = server.cli('run', '--queue', 'prod', '--gpu-memory', '20Gi', '--', 'true', check=1).stderr.decode()
+    assert "queue 'prod' demands isolation hardware, no GPU here can be shared with that" in said, said
+    server.cli('apply', '-f', queue_file(t, isolation='none', limit={'gpu': 1}))
+    waits = server.submit('--queue', 'prod', '--gpu-memory', '20Gi', '--', 'sleep', '600')
+    server.cli('apply', '-f', queue_file(t, isolation='hardware'))
+    wait_for('its reason', lambda: server.job(waits)['reason'] == 'Isolation')
+    said = server.cli('explain', waits).stdout.decode()
+    assert 'no GPU can be shared with isolation hardware, which queue prod demands' in said, said
+    assert '2 of 2 GPUs are not to be shared with isolation hardware, which queue prod demands' in said, said
+    server.cli('apply', '-f', queue_file(t, isolation='none'))
+    server.wait_state(waits, 'running')
+
+
 if __name__ == '__main__':
     weirlib.main(globals())

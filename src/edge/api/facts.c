@@ -471,6 +471,8 @@ static void put_holders(struct weir_json_writer *w, const struct weir_api *api,
             weir_json_i64(w, hold->memory_bytes);
         else
             weir_json_null(w);
+        put_text(w, "isolation",
+                 weir_isolation_name((enum weir_isolation)weir_world_hold_isolation(world, h)));
         weir_json_object_end(w);
         h = hold->next_of_device;
     }
@@ -502,6 +504,7 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     weir_json_key(w, "held_memory_bytes");
     weir_json_i64(w, d->held_memory_bytes);
     put_u64(w, "sharers_max", d->max_sharers);
+    put_text(w, "sharers_isolation", weir_isolation_name((enum weir_isolation)d->isolation));
 }
 
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)

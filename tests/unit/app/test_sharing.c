@@ -375,6 +375,91 @@ static void what_is_not_known_is_taken_for_all(void **state)
     assert_on(2, "GPU-1");
 }
 
+/* ---- isolation ---- */
+
+static uint32_t isolation_of(uint64_t number)
+{
+    const struct weir_world *state = weir_edit_view(rig.server.edit);
+    uint32_t task = weir_server_task_of(&rig.server, app_rig_attempt(&rig, number, 0)->ref.serial);
+
+    return weir_world_hold_isolation(state, weir_world_task(state, task)->first_hold);
+}
+
+static void apply_queue(const char *isolation)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    char text[512];
+
+    snprintf(text, sizeof(text),
+             "[{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Queue\",\"metadata\":{\"name\":"
+             "\"prod\"},\"spec\":{\"isolation\":\"%s\"}},{\"apiVersion\":\"weir.dev/v1\","
+             "\"kind\":\"Queue\",\"metadata\":{\"name\":\"web\"},\"spec\":{\"parent\":"
+             "\"prod\"}}]",
+             isolation);
+    if (app_rig_apply(&rig, text, false, &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(app_rig_tick(&rig), 0);
+}
+
+static void a_hold_has_the_isolation_that_there_is(void **state)
+{
+    (void)state;
+    submit(WHOLE);
+    submit(BUDGET(20));
+    submit(BUDGET(80)); /* all of it, and yet not alone by right */
+    assert_int_equal(isolation_of(1), WEIR_ISOLATION_HARDWARE);
+    assert_int_equal(isolation_of(2), WEIR_ISOLATION_NONE);
+    assert_int_equal(isolation_of(3), WEIR_ISOLATION_NONE);
+    app_rig_crash(&rig);
+    assert_int_equal(isolation_of(1), WEIR_ISOLATION_HARDWARE);
+    assert_int_equal(isolation_of(3), WEIR_ISOLATION_NONE);
+}
+
+static void a_minimum_is_kept_to(void **state)
+{
+    static const struct {
+        const char *spec;
+        const char *field;
+    } refused[] = {
+        {"{\"command\":[\"a\"],\"gpuMemory\":\"20Gi\",\"isolation\":\"memory\"}", "spec.isolation"},
+        {"{\"command\":[\"a\"],\"gpuMemory\":\"20Gi\",\"isolation\":\"hardware\"}",
+         "spec.isolation"},
+        {"{\"command\":[\"a\"],\"gpuMemory\":\"20Gi\",\"queue\":\"web\"}", "spec.queue"},
+    };
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    apply_queue("memory");
+    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+        assert_int_equal(app_rig_submit(&rig, refused[i].spec, "", &err), WEIR_E_IMPOSSIBLE);
+        assert_string_equal(err.field, refused[i].field);
+    }
+    submit("{\"command\":[\"a\"],\"gpus\":1,\"queue\":\"web\",\"isolation\":\"hardware\"}");
+    assert_int_equal(isolation_of(1), WEIR_ISOLATION_HARDWARE);
+}
+
+/* What a queue comes to demand does not end what runs, and nobody starts with less. */
+static void a_minimum_that_comes_later_holds_for_who_waits(void **state)
+{
+    (void)state;
+    apply_queue("none");
+    submit("{\"command\":[\"a\"],\"gpus\":4,\"queue\":\"web\"}");
+    submit("{\"command\":[\"a\"],\"gpuMemory\":\"20Gi\",\"queue\":\"web\"}");
+    apply_queue("hardware");
+    app_rig_end(&rig, app_rig_attempt(&rig, 1, 0), WEIR_END_EXITED, 0);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    assert_null(app_rig_attempt(&rig, 2, 0));
+    assert_int_equal(rig.server.plan.n_verdicts, 1);
+    assert_int_equal(rig.server.plan.reasons[rig.server.plan.verdicts[0].blocking].code,
+                     WEIR_REASON_ISOLATION);
+    apply_queue("none");
+    app_rig_begin_all(&rig);
+    assert_int_equal(app_rig_tick(&rig), 0);
+    assert_on(2, "GPU-0");
+    apply_queue("hardware");
+    assert_record(2, "running");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -397,6 +482,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_job_on_anothers_gpu_is_a_stranger_there, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_is_not_known_is_taken_for_all, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_hold_has_the_isolation_that_there_is, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_minimum_is_kept_to, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_minimum_that_comes_later_holds_for_who_waits, set_up,
+                                        tear_down),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
