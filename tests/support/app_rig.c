@@ -28,7 +28,7 @@ static struct weir_now read_clock(void *ctx)
 
 /* ---- devices ---- */
 
-/* The newest sample of one device, in the arena. */
+/* The newest sample of one device, in the arena; NULL: no memory. */
 static const struct weir_gpu_sample *sample_of(const struct app_rig *rig, uint32_t gpu,
                                                struct weir_arena *arena)
 {
@@ -36,7 +36,8 @@ static const struct weir_gpu_sample *sample_of(const struct app_rig *rig, uint32
     struct weir_gpu_process *processes =
         weir_arena_new_n(arena, struct weir_gpu_process, RIG_PROCESSES_MAX);
 
-    app_must(sample != NULL && processes != NULL, "memory for a sample");
+    if (sample == NULL || processes == NULL)
+        return NULL;
     *sample = (struct weir_gpu_sample){.read_ms = rig->sample_ms,
                                        .has_processes = true,
                                        .processes = processes};
@@ -81,8 +82,11 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                                          .valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_COMPUTE_MODE,
                                          .compute_mode = rig->gpu_is_exclusive[i] ? 3 : 0,
                                          .memory_total_bytes = RIG_GPU_BYTES};
-    for (uint32_t i = 0; rig->sample_ms > 0 && i < n; i++)
+    for (uint32_t i = 0; rig->sample_ms > 0 && i < n; i++) {
         devices[i].sample = sample_of(rig, devices[i].index, arena);
+        if (devices[i].sample == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a sample");
+    }
     *ret_devices = devices;
     *ret_n = n;
     return 0;
@@ -447,7 +451,8 @@ void app_rig_sample(struct app_rig *rig)
 {
     app_rig_pass(rig, 1000);
     rig->sample_ms = rig->now.mono_ms;
-    weir_server_look_at_use(&rig->server);
+    if (rig->server.edit != NULL) /* else the tick loads, and looks */
+        weir_server_look_at_use(&rig->server);
     app_rig_check(rig);
     if (rig->server.dirty || rig->server.failed < 0)
         app_rig_tick(rig);

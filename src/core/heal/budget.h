@@ -11,7 +11,7 @@
 
 /* Whether it is to be stopped for it. */
 bool weir_budget_is_broken(const struct weir_world *world, const struct weir_running *running);
-/* Tells of those that go on running. 0 or WEIR_E_NO_MEMORY. */
+/* Tells of those that go on running: after everything else was decided. 0 or WEIR_E_NO_MEMORY. */
 int weir_budget_notify(struct weir_tick *tick);
 
 #endif
