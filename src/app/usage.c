@@ -8,6 +8,7 @@
 #include "app/server.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/units.h"
 
 enum { ALIEN_SAMPLES = 2 };
@@ -108,12 +109,12 @@ static int measure_holds(struct weir_server *server, const struct weir_server_gp
     return 0;
 }
 
-/* A process stands there once for each part of the device that it uses. */
-static int add_process(struct weir_server_gpu *gpu, const struct weir_gpu_process *process,
-                       const struct weir_cluster_owner *owner)
+/* A process stands there once for each part of the device that it uses. There is room for it. */
+static void add_process(struct processes *to, const struct weir_gpu_process *process,
+                        const struct weir_cluster_owner *owner)
 {
     bool has_memory = (process->valid & WEIR_GPU_PROCESS_HAS_MEMORY) != 0;
-    struct weir_server_process *last = gpu->processes.n > 0 ? weir_vec_last(&gpu->processes) : NULL;
+    struct weir_server_process *last = to->n > 0 ? weir_vec_last(to) : NULL;
     struct weir_server_process one = {.pid = process->pid,
                                       .uid = owner->uid,
                                       .serial = owner->serial,
@@ -121,14 +122,32 @@ static int add_process(struct weir_server_gpu *gpu, const struct weir_gpu_proces
                                       .only_draws = process->kinds == WEIR_GPU_PROCESS_GRAPHICS};
 
     if (owner->is_gone)
-        return 0;
-    if (last == NULL || last->pid != process->pid)
-        return weir_vec_push(&gpu->processes, one);
+        return;
+    if (last == NULL || last->pid != process->pid) {
+        to->items[to->n++] = one;
+        return;
+    }
     last->only_draws = last->only_draws && one.only_draws;
     if (last->used_bytes < 0 || !has_memory)
         last->used_bytes = -1;
     else
         last->used_bytes += process->used_bytes;
+}
+
+static int list_processes(const struct look *look, const struct seen *seen,
+                          struct processes *ret_processes)
+{
+    uint32_t n = seen->sample->n_processes;
+    struct processes all = {.cap = n};
+
+    if (n > 0) {
+        all.items = weir_mem_alloc_array(n, sizeof(all.items[0]));
+        if (all.items == NULL)
+            return WEIR_E_NO_MEMORY;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        add_process(&all, &seen->sample->processes[i], &look->owners[seen->first + i]);
+    *ret_processes = all;
     return 0;
 }
 
@@ -251,20 +270,14 @@ static int set_foreign(struct weir_server *server, const struct weir_server_gpu 
 static int take_sample(const struct look *look, const struct seen *seen, struct weir_err *err)
 {
     struct weir_server_gpu *gpu = gpu_of(look->server, seen->device);
-    struct weir_server_gpu before;
-    int r = 0;
+    struct weir_server_gpu now = {.read_ms = seen->sample->read_ms};
+    int r;
 
-    if (gpu == NULL)
+    if (gpu == NULL || list_processes(look, seen, &now.processes) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what uses a GPU");
-    before = *gpu;
-    *gpu = (struct weir_server_gpu){.read_ms = seen->sample->read_ms};
-    for (uint32_t i = 0; r == 0 && i < seen->sample->n_processes; i++)
-        r = add_process(gpu, &seen->sample->processes[i], &look->owners[seen->first + i]);
-    if (r == 0)
-        tell_foreign(look->server, gpu, &before, seen->device);
-    weir_vec_finish(&before.processes);
-    if (r < 0)
-        return weir_error(err, r, "no memory for what uses a GPU");
+    tell_foreign(look->server, &now, gpu, seen->device);
+    weir_vec_finish(&gpu->processes);
+    *gpu = now;
     r = set_foreign(look->server, gpu, seen->device, err);
     return r < 0 ? r : measure_holds(look->server, gpu, seen->device, err);
 }
