@@ -34,6 +34,7 @@ void weir_server_unload(struct weir_server *server)
         weir_mem_free(attempt->detail);
     weir_vec_finish(&server->attempts);
     weir_map_finish(&server->by_serial);
+    weir_server_forget_gpus(server);
 }
 
 /* ---- queues ---- */
@@ -95,6 +96,8 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
     like.node = node;
     like.index = WEIR_NONE;
     like.health = WEIR_DEVICE_LOST;
+    like.max_sharers = UINT32_MAX; /* it is not known how many it had, and nobody comes to them */
+    like.isolation = WEIR_ISOLATION_NONE;
     if (r == 0)
         r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
     if (r == 0)
@@ -354,6 +357,19 @@ static int load_all(struct weir_server *server, struct weir_err *err)
     return r;
 }
 
+/* Nothing is given out before it is known what is on it. */
+static int observe_use(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_err cannot = WEIR_ERR_INIT;
+    int r = weir_server_observe_use(server, &cannot);
+
+    if (r == WEIR_E_NO_MEMORY)
+        return weir_error_pass(err, &cannot);
+    if (r < 0)
+        weir_log_warn("gpus.use", "%s", cannot.text);
+    return 0;
+}
+
 int weir_server_load(struct weir_server *server, struct weir_err *err)
 {
     int r;
@@ -364,6 +380,8 @@ int weir_server_load(struct weir_server *server, struct weir_err *err)
     if (server->edit == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the state");
     r = load_all(server, err);
+    if (r == 0)
+        r = observe_use(server, err);
     if (r == 0) {
         server->world = weir_edit_seal(server->edit);
         if (server->world == NULL)

@@ -8,7 +8,11 @@
 
 #include <string.h>
 
-enum { SETTLE_MS = 5 };
+enum {
+    SETTLE_MS = 5,
+    SHARERS_MAX = 16, /* they take turns: of more each would have too few */
+    COMPUTE_MODE_SHARED = 0
+};
 
 struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, uint32_t task)
 {
@@ -280,6 +284,16 @@ static int take_in_node(struct weir_server *server, struct weir_str name, uint32
     return put_back_node(server, *ret_node, name, err);
 }
 
+/* A GPU that is cut into instances is given out by instance; one in an exclusive mode lets in one
+ * process only. */
+static uint32_t sharers_of(const struct weir_gpu_device *seen)
+{
+    bool is_exclusive =
+        (seen->valid & WEIR_GPU_HAS_COMPUTE_MODE) != 0 && seen->compute_mode != COMPUTE_MODE_SHARED;
+
+    return seen->mig_mode || is_exclusive ? 1 : SHARERS_MAX;
+}
+
 /* Everything the driver tells of a device. */
 static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
                        struct weir_device *device, struct weir_err *err)
@@ -301,6 +315,10 @@ static int fill_device(struct weir_server *server, const struct weir_gpu_device 
     device->health = health;
     device->cordoned = cordon.phase != WEIR_NODE_READY;
     device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
+    device->max_sharers = sharers_of(seen);
+    if (device->max_sharers < device->n_sharers)
+        device->max_sharers = device->n_sharers;
+    device->isolation = WEIR_ISOLATION_NONE; /* turns are taken on it, nothing is walled off */
     return 0;
 }
 
@@ -407,6 +425,24 @@ static int update_health(struct weir_server *server, uint32_t index,
     return r < 0 ? r : set_health(server, index, health, cause, err);
 }
 
+/* Those who share it go on. */
+static int set_sharers(struct weir_server *server, uint32_t index,
+                       const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    const struct weir_device *known = weir_world_device(weir_edit_view(server->edit), index);
+    uint32_t n = sharers_of(seen) > known->n_sharers ? sharers_of(seen) : known->n_sharers;
+    struct weir_device *row;
+
+    if (seen->state != WEIR_GPU_READY || known->max_sharers == n)
+        return 0;
+    row = weir_edit_device(server->edit, index);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for how a GPU is shared");
+    row->max_sharers = n;
+    server->dirty = true;
+    return 0;
+}
+
 /* Devices that the driver no longer lists do not answer: they keep their holders. */
 static int mark_missing(struct weir_server *server, const struct weir_bitset *seen,
                         struct weir_err *err)
@@ -441,6 +477,8 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
             r = put_back_device(server, index, &devices[i], err);
         else
             r = update_health(server, index, &devices[i], err);
+        if (r == 0 && index != WEIR_NONE)
+            r = set_sharers(server, index, &devices[i], err);
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);

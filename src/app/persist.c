@@ -315,6 +315,9 @@ static const char *event_kind(const struct weir_action *action)
         return "workload.evicting";
     case WEIR_ACTION_SETTLE:
         return action->state == WEIR_TASK_QUEUED ? "workload.requeued" : "workload.ended";
+    case WEIR_ACTION_NOTIFY:
+        return action->cause == WEIR_CAUSE_OVER_BUDGET ? "workload.over-budget"
+                                                       : "workload.within-budget";
     case WEIR_ACTION_RESHAPE:
     case WEIR_ACTION_SHARE:
     case WEIR_ACTION_CORDON:
@@ -322,7 +325,6 @@ static const char *event_kind(const struct weir_action *action)
     case WEIR_ACTION_REQUEST_NODE:
     case WEIR_ACTION_SCALE:
     case WEIR_ACTION_ROUTE:
-    case WEIR_ACTION_NOTIFY:
     case WEIR_ACTION_KIND_MAX:
         break;
     }
@@ -362,6 +364,10 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
     if (action->kind == WEIR_ACTION_EVICT && action->for_whom != WEIR_NONE)
         weir_buf_printf(&detail, " for job %llu",
                         (unsigned long long)weir_world_workload(after, action->for_whom)->number);
+    if (action->kind == WEIR_ACTION_NOTIFY && action->cause == WEIR_CAUSE_OVER_BUDGET) {
+        weir_buf_reset(&detail);
+        weir_server_put_use(after, action->task, action->amount, &detail);
+    }
     if (action->kind == WEIR_ACTION_SETTLE && is->exit_status != 0)
         weir_buf_printf(&detail, " %s", weir_status_text(is->exit_status, status));
     if (action->kind == WEIR_ACTION_SETTLE && why[0] != '\0')

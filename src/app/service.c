@@ -231,6 +231,26 @@ static bool service_fault(void *ctx, struct weir_str uuid, struct weir_mark_reco
     return mark != NULL;
 }
 
+static bool service_process(void *ctx, struct weir_str uuid, uint32_t pid,
+                            struct weir_service_process *ret_process)
+{
+    const struct weir_server *server = ctx;
+    struct weir_server_process process;
+    const struct weir_world *state;
+    uint32_t task;
+
+    if (!weir_server_find_process(server, uuid, pid, &process))
+        return false;
+    state = weir_edit_view(server->edit);
+    task = weir_server_task_of(server, process.serial);
+    *ret_process =
+        (struct weir_service_process){.uid = process.uid, .is_foreign = process.is_foreign};
+    if (task != WEIR_NONE)
+        ret_process->number =
+            weir_world_workload(state, weir_world_task(state, task)->workload)->number;
+    return true;
+}
+
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service)
 {
     *ret_service = (struct weir_service){
@@ -245,6 +265,7 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .eta_end = service_eta_end,
         .gpu = service_gpu,
         .fault = service_fault,
+        .process = service_process,
         .is_ready = service_is_ready,
         .policy = service_policy,
         .counters = service_counters,

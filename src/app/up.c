@@ -36,6 +36,7 @@
 
 enum {
     LOOK_EVERY_MS = 1000,
+    SAMPLES_WAIT_MS = 50, /* for those of the other devices, which come one after the other */
     DEVICES_EVERY_MS = 5000,
     PRUNE_EVERY_MS = 60000,
     SHUTDOWN_GRACE_MS = 2000,
@@ -69,6 +70,7 @@ struct up {
     bool is_launcher_failing; /* and that was said */
     uv_timer_t wake;
     uv_timer_t look;
+    uv_timer_t samples;
     uv_signal_t on_term;
     uv_signal_t on_int;
     int64_t devices_mono_ms; /* when they were last read */
@@ -143,13 +145,27 @@ static void on_notes(uv_poll_t *poll, int status, int events)
         schedule(up);
 }
 
+static void on_samples(uv_timer_t *timer)
+{
+    struct up *up = timer->data;
+
+    if (up->server.edit == NULL || up->server.is_stopping)
+        return;
+    weir_server_look_at_use(&up->server);
+    tick(up);
+}
+
 static void on_gpus(uv_poll_t *poll, int status, int events)
 {
     struct up *up = poll->data;
+    bool is_changed = status >= 0 && weir_server_collect_gpus(&up->server);
 
     (void)events;
-    if (status < 0 || !weir_server_collect_gpus(&up->server) || up->server.edit == NULL ||
-        up->server.is_stopping)
+    if (status < 0 || up->server.edit == NULL || up->server.is_stopping)
+        return;
+    if (!uv_is_active((uv_handle_t *)&up->samples))
+        uv_timer_start(&up->samples, on_samples, SAMPLES_WAIT_MS, 0);
+    if (!is_changed)
         return;
     weir_server_look(&up->server, true);
     up->devices_mono_ms = read_clock(NULL).mono_ms;
@@ -304,6 +320,7 @@ static int start_loop(struct up *up, struct weir_err *err)
     uv_check_init(&up->loop, &up->after_io);
     uv_timer_init(&up->loop, &up->wake);
     uv_timer_init(&up->loop, &up->look);
+    uv_timer_init(&up->loop, &up->samples);
     uv_signal_init(&up->loop, &up->on_term);
     uv_signal_init(&up->loop, &up->on_int);
     up->notes.data = up;
@@ -311,6 +328,7 @@ static int start_loop(struct up *up, struct weir_err *err)
     up->after_io.data = up;
     up->wake.data = up;
     up->look.data = up;
+    up->samples.data = up;
     up->on_term.data = up;
     up->on_int.data = up;
     uv_poll_start(&up->notes, UV_READABLE, on_notes);

@@ -9,17 +9,17 @@ static const char *const actions[WEIR_ACTION_KIND_MAX] = {"start",  "stop",    "
                                                           "scale",  "route",   "notify"};
 
 static const char *const causes[WEIR_CAUSE_MAX] = {
-    "none",    "placed",      "backfilled", "preempted",   "reclaimed",  "cancelled",
-    "drained", "gang-broken", "run-limit",  "exited",      "time-limit", "out-of-memory",
-    "lost",    "not-started", "retried",    "device-fault"};
+    "none",    "placed",      "backfilled", "preempted",    "reclaimed",   "cancelled",
+    "drained", "gang-broken", "run-limit",  "exited",       "time-limit",  "out-of-memory",
+    "lost",    "not-started", "retried",    "device-fault", "over-budget", "within-budget"};
 
 static const char *const reasons[WEIR_REASON_CODE_MAX] = {
-    "None",          "Priority",     "Resources",    "QueueLimit",      "ParentLimit",
-    "Gang",          "Topology",     "GpuClass",     "GpuMemory",       "Isolation",
-    "NodeCordoned",  "NodeDraining", "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
-    "DeviceForeign", "DeviceBusy",   "Cpu",          "Memory",          "Labels",
-    "BeginTime",     "Backoff",      "Held",         "Evicting",        "Reserved",
-    "AllRunning",    "Misconfigured"};
+    "None",          "Priority",      "Resources",    "QueueLimit",      "ParentLimit",
+    "Gang",          "Topology",      "GpuClass",     "GpuMemory",       "Isolation",
+    "NodeCordoned",  "NodeDraining",  "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
+    "DeviceForeign", "DeviceBusy",    "Cpu",          "Memory",          "Labels",
+    "BeginTime",     "Backoff",       "Held",         "Evicting",        "Reserved",
+    "AllRunning",    "Misconfigured", "DeviceFull"};
 
 static const char *const levels[WEIR_LEVEL_MAX] = {"workload", "queue", "gang",
                                                    "topology", "nodes", "devices"};

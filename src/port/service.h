@@ -67,6 +67,13 @@ struct weir_apply_result {
     const struct weir_tree *assumed;
 };
 
+/* Whose a process on a GPU is. */
+struct weir_service_process {
+    uint32_t uid;
+    uint64_t number; /* of the workload; 0: of none */
+    bool is_foreign; /* it has no business there */
+};
+
 struct weir_service {
     void *ctx;
 
@@ -89,6 +96,9 @@ struct weir_service {
     /* Why a GPU is out of service; false: it is not for a fault. Texts live until something is
      * changed. */
     bool (*fault)(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark);
+    /* False: nothing is known of it yet, or it has ended. */
+    bool (*process)(void *ctx, struct weir_str uuid, uint32_t pid,
+                    struct weir_service_process *ret_process);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);
     struct weir_service_counters (*counters)(void *ctx); /* since the start */

@@ -265,6 +265,17 @@ static bool fake_fault(void *ctx, struct weir_str uuid, struct weir_mark_record 
     return true;
 }
 
+static bool fake_process(void *ctx, struct weir_str uuid, uint32_t pid,
+                         struct weir_service_process *ret_process)
+{
+    const struct api_fixture *f = ctx;
+
+    if (f->gpu == NULL || !weir_str_eq(f->gpu->uuid, uuid) || pid != f->known_pid)
+        return false;
+    *ret_process = f->known_process;
+    return true;
+}
+
 struct api_output *api_find_output(struct api_fixture *f, uint64_t number, uint32_t member,
                                    uint32_t attempt, enum weir_stream stream)
 {
@@ -325,6 +336,7 @@ static void make_service(struct api_fixture *f)
         .befall = fake_befall,
         .gpu = fake_gpu,
         .fault = fake_fault,
+        .process = fake_process,
     };
 }
 

@@ -73,6 +73,8 @@ struct api_fixture {
     char asker[128];                     /* "ana 1000 submit" */
     const struct weir_gpu_device *gpu;   /* the only one that a driver tells of */
     const struct weir_mark_record *mark; /* a GPU that is out of service */
+    uint32_t known_pid;                  /* on it; of the others nothing is known */
+    struct weir_service_process known_process;
 };
 
 extern const char *const api_admin_token;

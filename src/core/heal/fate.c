@@ -1,9 +1,10 @@
 #include "core/heal/fate.h"
 
 #include "base/units.h"
+#include "core/heal/budget.h"
 
-/* As a shell gives it: 128 + SIGKILL. */
-enum { STATUS_KILLED = 137 };
+/* As a shell gives it: 128 + SIGKILL, 128 + SIGTERM. */
+enum { STATUS_KILLED = 137, STATUS_TERMINATED = 143 };
 
 static bool is_worth_a_retry(const struct weir_world *world, const struct weir_workload *job,
                              int32_t status)
@@ -38,10 +39,19 @@ static enum weir_device_health health_of(const struct weir_world *world,
     return worst;
 }
 
+static struct weir_fate fate_of_failure(const struct weir_world *world,
+                                        const struct weir_workload *job, uint32_t cause,
+                                        int32_t status)
+{
+    return (struct weir_fate){WEIR_FATE_FAILED, cause,
+                              !job->cancelled && is_worth_a_retry(world, job, status)};
+}
+
 /* Supervisors tell an exit before the request to leave from one after it: STOPPED is what obeyed,
  * EXITED had ended by itself when the request came, and its success holds. A failure in that moment
  * does not: it may well follow from the stop of others of the gang, so it counts as leaving. */
-static struct weir_fate fate_after_stop(const struct weir_task *task,
+static struct weir_fate fate_after_stop(const struct weir_world *world,
+                                        const struct weir_task *task,
                                         const struct weir_workload *job)
 {
     bool is_cancelled = task->stop_cause == WEIR_CAUSE_CANCELLED || job->cancelled;
@@ -50,19 +60,14 @@ static struct weir_fate fate_after_stop(const struct weir_task *task,
         return (struct weir_fate){WEIR_FATE_SUCCEEDED, WEIR_CAUSE_EXITED, false};
     if (task->stop_cause == WEIR_CAUSE_RUN_LIMIT)
         return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_RUN_LIMIT, false};
+    if (task->stop_cause == WEIR_CAUSE_OVER_BUDGET)
+        return fate_of_failure(world, job, WEIR_CAUSE_OVER_BUDGET,
+                               task->exit_status != 0 ? task->exit_status : STATUS_TERMINATED);
     if (is_cancelled)
         return (struct weir_fate){WEIR_FATE_CANCELLED, WEIR_CAUSE_CANCELLED, false};
     if (task->stop_cause == WEIR_CAUSE_DEVICE_FAULT)
         return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_DEVICE_FAULT, true};
     return (struct weir_fate){WEIR_FATE_LEFT, task->stop_cause, false};
-}
-
-static struct weir_fate fate_of_failure(const struct weir_world *world,
-                                        const struct weir_workload *job, uint32_t cause,
-                                        int32_t status)
-{
-    return (struct weir_fate){WEIR_FATE_FAILED, cause,
-                              !job->cancelled && is_worth_a_retry(world, job, status)};
 }
 
 /* Of one that ended by itself, by what it says itself. */
@@ -106,7 +111,7 @@ struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_
     if (task->ended == WEIR_END_NOT)
         return (struct weir_fate){WEIR_FATE_STAYS, WEIR_CAUSE_NONE, false};
     if (task->state == WEIR_TASK_STOPPING)
-        return fate_after_stop(task, job);
+        return fate_after_stop(world, task, job);
     fate = fate_by_end(world, task, job);
     if ((fate.kind != WEIR_FATE_FAILED && fate.kind != WEIR_FATE_LOST) ||
         fate.cause == WEIR_CAUSE_TIME_LIMIT || job->cancelled)
@@ -177,6 +182,8 @@ uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running 
         weir_tick_wake(tick, tick->now.wall_ms + (limit - ran));
     if (health_of(tick->world, running->row) == WEIR_DEVICE_UNHEALTHY)
         return WEIR_CAUSE_DEVICE_FAULT;
+    if (weir_budget_is_broken(tick->world, running))
+        return WEIR_CAUSE_OVER_BUDGET;
     if (tick->overlay.nodes[running->node].row->phase == WEIR_NODE_DRAINING)
         return WEIR_CAUSE_DRAINED;
     return WEIR_CAUSE_NONE;

@@ -2,7 +2,8 @@
  *
  * Every attempt that was seen to end is settled, once:
  *   - it was asked to leave: whatever its status, it is queued again without a failure counted
- *     (preempted, reclaimed, drained), or ended (cancelled; failed at the run limit of its queue);
+ *     (preempted, reclaimed, drained), or ended (cancelled; failed at the run limit of its queue),
+ *     or it has failed, as one of those below (over its budget);
  *   - it exited with 0: succeeded;
  *   - it failed (exit status, out of memory) or was lost: again after a back-off while retries are
  *     left and the status is worth one, else failed or lost. At its time limit: failed;
@@ -17,9 +18,9 @@
  * once, however many members fail in it.
  *
  * What was cancelled is stopped (what is queued ends at once), what runs longer than a queue allows
- * is stopped, nodes that drain are emptied, and so are GPUs that are unhealthy. So is what is
- * leaving room already, with the grace of a checkpoint: what ends for good does not get that grace.
- */
+ * is stopped, and so is what goes on using more memory than its budget (budget.h); nodes that drain
+ * are emptied, and so are GPUs that are unhealthy. So is what is leaving room already, with the
+ * grace of a checkpoint: what ends for good does not get that grace. */
 #ifndef WEIR_CORE_HEAL_HEAL_H
 #define WEIR_CORE_HEAL_HEAL_H
 

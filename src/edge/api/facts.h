@@ -39,7 +39,8 @@ void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, ui
 void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api *api,
                               uint32_t device);
 /* reading.c: what its driver said of it last. */
-void weir_api_put_reading(struct weir_json_writer *w, const struct weir_gpu_device *gpu);
+void weir_api_put_reading(struct weir_json_writer *w, struct weir_api *api,
+                          const struct weir_gpu_device *gpu);
 void weir_api_put_node(struct weir_json_writer *w, const struct weir_api *api, uint32_t node);
 void weir_api_put_event(struct weir_json_writer *w, const struct weir_event_record *event);
 

@@ -71,7 +71,7 @@ static void put_gpu_with_reading(struct weir_json_writer *w, const struct weir_a
     put_fault(w, service, gpu_name(call->api->index.world, row));
     weir_json_key(w, "reading");
     if (gpu != NULL)
-        weir_api_put_reading(w, gpu);
+        weir_api_put_reading(w, call->api, gpu);
     else
         weir_json_null(w);
     weir_json_object_end(w);

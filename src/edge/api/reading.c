@@ -1,6 +1,7 @@
 /* What a GPU's driver said of it last. */
 #include "base/clock.h"
 #include "edge/api/facts.h"
+#include "edge/api/impl.h"
 #include "port/gpu.h"
 
 /* The same words as in the port, so that they need no dictionary. */
@@ -130,10 +131,35 @@ static void put_metrics(struct weir_json_writer *w, const struct weir_gpu_metric
     weir_json_object_end(w);
 }
 
-static void put_process(struct weir_json_writer *w, const struct weir_gpu_process *process)
+/* Whose it is; all null until it was looked at. */
+static void put_owner(struct weir_json_writer *w, struct weir_api *api, struct weir_str uuid,
+                      uint32_t pid)
+{
+    struct weir_service_process owner = {0};
+    bool is_known = api->service.process(api->service.ctx, uuid, pid, &owner);
+    const struct weir_user *user =
+        is_known ? weir_users_by_uid(&api->users, owner.uid, owner.uid) : NULL;
+
+    weir_api_put_name(w, "user", user != NULL ? weir_str(user->name) : WEIR_STR(""));
+    if (owner.number != 0) {
+        weir_api_put_id(w, "workload", owner.number);
+    } else {
+        weir_json_key(w, "workload");
+        weir_json_null(w);
+    }
+    weir_json_key(w, "foreign");
+    if (is_known)
+        weir_json_bool(w, owner.is_foreign);
+    else
+        weir_json_null(w);
+}
+
+static void put_process(struct weir_json_writer *w, struct weir_api *api, struct weir_str uuid,
+                        const struct weir_gpu_process *process)
 {
     weir_json_object_begin(w);
     put_i64(w, "pid", process->pid);
+    put_owner(w, api, uuid, process->pid);
     put_if(w, "memory_bytes", (process->valid & WEIR_GPU_PROCESS_HAS_MEMORY) != 0,
            process->used_bytes);
     put_if(w, "sm_percent", (process->valid & WEIR_GPU_PROCESS_HAS_SM) != 0, process->sm_percent);
@@ -141,7 +167,8 @@ static void put_process(struct weir_json_writer *w, const struct weir_gpu_proces
     weir_json_object_end(w);
 }
 
-static void put_processes(struct weir_json_writer *w, const struct weir_gpu_sample *sample)
+static void put_processes(struct weir_json_writer *w, struct weir_api *api, struct weir_str uuid,
+                          const struct weir_gpu_sample *sample)
 {
     weir_json_key(w, "processes");
     if (sample == NULL || !sample->has_processes) {
@@ -150,7 +177,7 @@ static void put_processes(struct weir_json_writer *w, const struct weir_gpu_samp
     }
     weir_json_array_begin(w);
     for (uint32_t i = 0; i < sample->n_processes; i++)
-        put_process(w, &sample->processes[i]);
+        put_process(w, api, uuid, &sample->processes[i]);
     weir_json_array_end(w);
 }
 
@@ -198,7 +225,8 @@ static void put_mig(struct weir_json_writer *w, const struct weir_gpu_device *gp
     weir_json_object_end(w);
 }
 
-void weir_api_put_reading(struct weir_json_writer *w, const struct weir_gpu_device *gpu)
+void weir_api_put_reading(struct weir_json_writer *w, struct weir_api *api,
+                          const struct weir_gpu_device *gpu)
 {
     const struct weir_gpu_sample *sample = gpu->sample;
     static const struct weir_gpu_metrics none = {.valid = {0, 0}};
@@ -212,7 +240,7 @@ void weir_api_put_reading(struct weir_json_writer *w, const struct weir_gpu_devi
     put_if(w, "age_ms", sample != NULL,
            sample != NULL ? weir_clock_mono_ms() - sample->read_ms : 0);
     put_metrics(w, sample != NULL ? &sample->metrics : &none);
-    put_processes(w, sample);
+    put_processes(w, api, gpu->uuid, sample);
     put_mig(w, gpu);
     weir_json_object_end(w);
 }

@@ -155,6 +155,20 @@ static void test_gpu_fault(void **state)
     f.mark = NULL;
 }
 
+static void assert_processes(const struct api_answer *answer)
+{
+    assert_string_equal(api_text(answer, "reading.processes[0].sm_percent"), "42");
+    assert_string_equal(api_text(answer, "reading.processes[0].gpu_instance"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[0].user"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[0].workload"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[0].foreign"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[1].memory_bytes"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[1].gpu_instance"), "3");
+    assert_string_equal(api_text(answer, "reading.processes[1].user"), "root");
+    assert_string_equal(api_text(answer, "reading.processes[1].workload"), "12");
+    assert_string_equal(api_text(answer, "reading.processes[1].foreign"), "true");
+}
+
 static void test_gpu_reading(void **state)
 {
     static const struct weir_gpu_process processes[] = {
@@ -192,6 +206,8 @@ static void test_gpu_reading(void **state)
     assert_string_equal(api_text(&answer, "reading.mig"), "null");
     api_answer_finish(&answer);
     gpu.sample = &sample;
+    f.known_pid = 101;
+    f.known_process = (struct weir_service_process){.uid = 0, .number = 12, .is_foreign = true};
     gpu.valid = WEIR_GPU_HAS_MIG_MODE | WEIR_GPU_HAS_NUMA;
     gpu.mig_mode = true;
     weir_gpu_set_limit(&gpu.limits, WEIR_GPU_PCIE_WIDTH_MAX, 16);
@@ -204,10 +220,7 @@ static void test_gpu_reading(void **state)
     assert_string_equal(api_text(&answer, "reading.metrics.nvlink_received_bytes_s"), "0");
     assert_string_equal(api_text(&answer, "reading.metrics.temperature_c"), "");
     assert_true(atoi(api_text(&answer, "reading.age_ms")) >= 500);
-    assert_string_equal(api_text(&answer, "reading.processes[0].sm_percent"), "42");
-    assert_string_equal(api_text(&answer, "reading.processes[0].gpu_instance"), "null");
-    assert_string_equal(api_text(&answer, "reading.processes[1].memory_bytes"), "null");
-    assert_string_equal(api_text(&answer, "reading.processes[1].gpu_instance"), "3");
+    assert_processes(&answer);
     assert_string_equal(api_text(&answer, "reading.mig.enabled"), "true");
     assert_string_equal(api_text(&answer, "reading.mig.instances[0].profile"), "1g.10gb");
     assert_string_equal(api_text(&answer, "reading.mig.instances[0].keys[0]"), "MIG-1");
