@@ -56,6 +56,7 @@ static int cancel_all(struct weir_client *client, const struct weir_args *args,
 
     for (size_t i = 0; i < args->n_operands; i++) {
         struct weir_err one = WEIR_ERR_INIT;
+        char shown[WEIR_STR_SHOW_MAX];
         int result;
 
         result = weir_cancel(client, args->operands[i], weir_args_has(args, "quiet"), &one);
@@ -64,7 +65,7 @@ static int cancel_all(struct weir_client *client, const struct weir_args *args,
             return result;
         }
         if (result < 0) {
-            weir_error_wrap(&one, "cancel %s", args->operands[i]);
+            weir_error_wrap(&one, "cancel %s", weir_str_show(weir_str(args->operands[i]), shown));
             weir_command_complain(&one, NULL);
             first = first == WEIR_EXIT_FINE ? (int)weir_command_status(result) : first;
         }

@@ -5,7 +5,10 @@
 #include "cmd/client.h"
 #include "cmd/commands.h"
 #include "cmd/kinds.h"
+#include "cmd/subject.h"
 #include "cmd/workloads.h"
+
+#include <stdio.h>
 
 static const struct weir_option options[] = {
     {.name = "all", .letter = 'a', .kind = WEIR_OPTION_FLAG, .help = "those that ended, too"},
@@ -37,8 +40,8 @@ static const struct weir_option options[] = {
     WEIR_OPTION_OUTPUT,
 };
 
-/* A queue that was deleted may still have ended jobs. Where none can be meant, a wrong name must
- * not look like an empty queue. */
+/* A wrong name must not look like an empty queue. One that was deleted may still have ended jobs:
+ * where those can be meant, it is enough that something happened to it. */
 static int check_queue(struct weir_client *client, const struct weir_args *args,
                        struct weir_err *err)
 {
@@ -46,15 +49,18 @@ static int check_queue(struct weir_client *client, const struct weir_args *args,
     const char *queue = weir_args_text(args, "queue");
     const char *state = weir_args_text(args, "state");
     const struct weir_tree *answer = NULL;
+    char word[WEIR_SUBJECT_TEXT_MAX];
+    char subject[WEIR_SUBJECT_TEXT_MAX];
 
     if (queue == NULL)
         return 0;
     weir_client_path(client, "/v1/queues/%s", queue);
     if (client->no_path.code != 0)
         return weir_error_pass(err, &client->no_path);
-    if (weir_args_has(args, "all") || (state != NULL && weir_workload_has_ended(weir_str(state))))
-        return 0;
-    return weir_client_get(client, &arena, &answer, err);
+    if (!weir_args_has(args, "all") && (state == NULL || !weir_workload_has_ended(weir_str(state))))
+        return weir_client_get(client, &arena, &answer, err);
+    snprintf(word, sizeof(word), "queue/%s", queue);
+    return weir_subject_find(client, word, subject, err);
 }
 
 static int list(struct weir_client *client, const struct weir_args *args, struct weir_err *err)

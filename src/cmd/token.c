@@ -164,11 +164,13 @@ static int run(const struct weir_args *args, struct weir_err *err)
     static const struct weir_option verbs = {.kind = WEIR_OPTION_CHOICE,
                                              .choices = "create|list|revoke"};
     char chosen[WEIR_DATADIR_PATH_MAX];
+    char shown[WEIR_STR_SHOW_MAX];
     const char *data = weir_args_text(args, "data");
     int result = weir_option_check(&verbs, args->operands[0], err);
 
     if (result < 0)
-        return weir_error_wrap(err, "token: '%s'", args->operands[0]);
+        return weir_error_wrap(err, "token: '%s'",
+                               weir_str_show(weir_str(args->operands[0]), shown));
     if (data == NULL)
         data = getenv("WEIR_DATA");
     if (data == NULL || data[0] == '\0') {

@@ -42,7 +42,7 @@ const char *weir_when(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_M
     bool is_today = is_same_day(wall_ms, now_ms);
     bool is_soon = wall_ms - now_ms < SOON_MS && now_ms - wall_ms < SOON_MS;
 
-    return put(wall_ms, !is_today, is_soon && is_today, ret_text);
+    return put(wall_ms, !is_today && !is_soon, is_soon, ret_text);
 }
 
 const char *weir_when_exact(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX])

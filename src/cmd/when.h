@@ -6,7 +6,7 @@
 
 enum { WEIR_WHEN_MAX = 40 };
 
-/* "14:20 CET" today, "14:20:05 CET" within ten minutes from now, else "2026-11-30 14:20 CET".
+/* "14:20:05 CET" within ten minutes from now, "14:20 CET" today, else "2026-11-30 14:20 CET".
  * Returns ret_text. */
 const char *weir_when(int64_t wall_ms, int64_t now_ms, char ret_text[WEIR_WHEN_MAX]);
 

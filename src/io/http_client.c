@@ -90,9 +90,10 @@ static int wait_for(struct weir_http_client *client, short events, short *ret_ev
 
 const char *weir_http_endpoint_hint(const struct weir_http_endpoint *endpoint)
 {
-    return endpoint->unix_path != NULL || weir_url_is_loopback(weir_str(endpoint->host))
-               ? "start it with `weir up`"
-               : "is it running, and is the address right?";
+    bool is_here = endpoint->unix_path != NULL || weir_url_is_loopback(weir_str(endpoint->host)) ||
+                   strcmp(endpoint->host, "0.0.0.0") == 0 || strcmp(endpoint->host, "::") == 0;
+
+    return is_here ? "start it with `weir up`" : "is it running, and is the address right?";
 }
 
 struct weir_str weir_http_endpoint_text(const struct weir_http_endpoint *endpoint, char *text,

@@ -250,10 +250,10 @@ class Lists(Case):
             more = {"next": str(start + 2)} if start + 2 < len(jobs) else {}
             answer.send(200, {"items": jobs[start:start + 2], **more})
 
-        self.start({("GET", "/v1/workloads"): page})
+        self.start({("GET", "/v1/workloads"): page, ("GET", "/v1/queues/a%20b%26c"): always(200, {"name": "a b&c"})})
         result = self.weir("ps", "-a", "-o", "json", "--queue", "a b&c")
         self.assertEqual(json.loads(result.stdout), jobs)
-        self.assertEqual([r.query for r in self.server.requests],
+        self.assertEqual([r.query for r in self.server.requests if r.path == "/v1/workloads"],
                          [{"all": "true", "queue": "a b&c", "limit": "1000", **after}
                           for after in ({}, {"after": "2"}, {"after": "4"})])
         self.assertEqual(self.weir("ps", "-o", "name").stdout, b"0\n1\n2\n3\n4\n")

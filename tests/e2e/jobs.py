@@ -276,7 +276,7 @@ def test_why_it_could_not_start_outlives_the_server(t):
 
 
 def test_jobs_of_a_queue_that_was_deleted(t):
-    """What ended there is still found; a name of no queue is refused only where no ended jobs can be meant."""
+    """What ended there is still found. A name that never was one is refused, whatever jobs are meant."""
     server = t.serve()
     server.cli('apply', '-f', '-', stdin=None, input=b'{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: gone}}')
     number = server.submit('-Q', 'gone', '--gpus', '0', '--', 'false')
@@ -289,6 +289,9 @@ def test_jobs_of_a_queue_that_was_deleted(t):
     for args in ((), ('--state', 'queued'), ('--state', 'running')):
         said = server.cli('ps', '-Q', 'gone', *args, check=1).stderr.decode()
         assert said.startswith("weir: there is no queue 'gone' ("), said
+    for name in ('gon', 'a/b', 'gone/1'):
+        said = server.cli('ps', '-a', '-Q', name, check=1).stderr.decode()
+        assert said.startswith(f"weir: there is no queue '{name}' ("), said
 
 
 def test_the_beginning_of_several_keys(t):

@@ -162,9 +162,9 @@ void weir_words_time(int64_t wall_ms, int64_t now_wall_ms, struct weir_buf *out)
     is_today = then_tm.tm_year == now_tm.tm_year && then_tm.tm_yday == now_tm.tm_yday;
     is_soon = then - now < SOON_S && now - then < SOON_S;
     if (strftime(text, sizeof(text),
-                 !is_today ? "%Y-%m-%d %H:%M %Z"
-                 : is_soon ? "%H:%M:%S %Z"
-                           : "%H:%M %Z",
+                 is_soon     ? "%H:%M:%S %Z"
+                 : !is_today ? "%Y-%m-%d %H:%M %Z"
+                             : "%H:%M %Z",
                  &then_tm) == 0)
         text[0] = '\0';
     weir_buf_puts(out, text);

@@ -26,7 +26,8 @@ void weir_words_amount(const struct weir_world *world, uint32_t resource, int64_
                        struct weir_buf *out);
 /* It alone: "GPUs", "h100-sxm GPUs", "memory"; of WEIR_NONE "GPUs". */
 void weir_words_resource(const struct weir_world *world, uint32_t resource, struct weir_buf *out);
-/* In the server's time zone: "14:20 UTC", with the date if it is another day than now. */
+/* In the server's time zone: "14:20 UTC", with seconds if it is near, else with the date if
+ * it is another day than now. */
 void weir_words_time(int64_t wall_ms, int64_t now_wall_ms, struct weir_buf *out);
 /* "queue/research", "node/a", "gpu/GPU-…", "workload/12"; empty for none. */
 void weir_words_subject(const struct weir_world *world, uint32_t kind, uint32_t subject,

@@ -372,6 +372,12 @@ static void test_times(void **state)
     weir_buf_reset(&text);
     weir_words_time(86400000 + 600000, 86400000, &text);
     assert_string_equal(weir_buf_cstr(&text), "00:10 UTC");
+    weir_buf_reset(&text);
+    weir_words_time(86400000 + 1000, 86400000 - 1000, &text);
+    assert_string_equal(weir_buf_cstr(&text), "00:00:01 UTC");
+    weir_buf_reset(&text);
+    weir_words_time(86400000 + 1000, 86400000 - 600000, &text);
+    assert_string_equal(weir_buf_cstr(&text), "1970-01-02 00:00 UTC");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
