@@ -563,22 +563,24 @@ int weir_resource_assumed(const struct weir_tree *spec, const struct weir_resour
         const char *field;
         enum weir_tree_kind kind;
         const char *text;
+        bool is_left_out;
     } fields[] = {
-        {"queue", WEIR_TREE_STRING, weir_str_dup(ask->queue, arena)},
-        {"class", WEIR_TREE_STRING, weir_class_name((enum weir_class)w->class)},
-        {"priority", WEIR_TREE_NUMBER, weir_arena_printf(arena, "%d", w->priority)},
-        {"preemptible", WEIR_TREE_BOOL, w->preemptible ? "true" : "false"},
+        {"queue", WEIR_TREE_STRING, weir_str_dup(ask->queue, arena), false},
+        {"class", WEIR_TREE_STRING, weir_class_name((enum weir_class)w->class), false},
+        {"priority", WEIR_TREE_NUMBER, weir_arena_printf(arena, "%d", w->priority), false},
+        {"preemptible", WEIR_TREE_BOOL, w->preemptible ? "true" : "false", false},
+        /* A part of a GPU is asked for by its memory: no number of whole ones stands for it. */
         {"gpus", WEIR_TREE_STRING,
-         weir_arena_printf(arena, "%lld", (long long)whole_amount(&ask->shape, WEIR_RES_GPU))},
-        {"cpu", WEIR_TREE_STRING, weir_arena_printf(arena, "%lld", (long long)n_cpus)},
+         weir_arena_printf(arena, "%lld", (long long)whole_amount(&ask->shape, WEIR_RES_GPU)),
+         weir_tree_get(spec, "gpuMemory") != NULL},
+        {"cpu", WEIR_TREE_STRING, weir_arena_printf(arena, "%lld", (long long)n_cpus), n_cpus == 0},
     };
     struct weir_tree *assumed = weir_tree_add(NULL, WEIR_TREE_OBJECT, WEIR_STR(""), arena);
 
     for (size_t i = 0; assumed != NULL && i < WEIR_COUNT_OF(fields); i++) {
         struct weir_tree *node;
 
-        if (weir_tree_get(spec, fields[i].field) != NULL ||
-            (strcmp(fields[i].field, "cpu") == 0 && n_cpus == 0))
+        if (weir_tree_get(spec, fields[i].field) != NULL || fields[i].is_left_out)
             continue;
         node = weir_tree_add(assumed, fields[i].kind, weir_str(fields[i].field), arena);
         if (node == NULL || fields[i].text == NULL)
