@@ -29,6 +29,8 @@ static inline bool weir_key_eq(const struct weir_key *a, const struct weir_key *
 struct weir_key weir_key_of_node(struct weir_str name);
 struct weir_key weir_key_of_device(struct weir_str uuid);
 struct weir_key weir_key_of_queue(struct weir_str name);
+/* Of a MIG instance that is not yet: the driver has given it no name. */
+struct weir_key weir_key_of_instance(const struct weir_key *device, uint32_t slots);
 
 /* The key of a workload: its number under the number of the data directory that gave it. */
 static inline struct weir_key weir_key_of_number(uint64_t space, uint64_t number)

@@ -9,9 +9,10 @@ static const char *const actions[WEIR_ACTION_KIND_MAX] = {"start",  "stop",    "
                                                           "scale",  "route",   "notify"};
 
 static const char *const causes[WEIR_CAUSE_MAX] = {
-    "none",    "placed",      "backfilled", "preempted",    "reclaimed",   "cancelled",
-    "drained", "gang-broken", "run-limit",  "exited",       "time-limit",  "out-of-memory",
-    "lost",    "not-started", "retried",    "device-fault", "over-budget", "within-budget"};
+    "none",     "placed",      "backfilled", "preempted",    "reclaimed",   "cancelled",
+    "drained",  "gang-broken", "run-limit",  "exited",       "time-limit",  "out-of-memory",
+    "lost",     "not-started", "retried",    "device-fault", "over-budget", "within-budget",
+    "demanded", "layout",      "unused"};
 
 static const char *const reasons[WEIR_REASON_CODE_MAX] = {
     "None",          "Priority",      "Resources",    "QueueLimit",      "ParentLimit",
@@ -19,7 +20,10 @@ static const char *const reasons[WEIR_REASON_CODE_MAX] = {
     "NodeCordoned",  "NodeDraining",  "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
     "DeviceForeign", "DeviceBusy",    "Cpu",          "Memory",          "Labels",
     "BeginTime",     "Backoff",       "Held",         "Evicting",        "Reserved",
-    "AllRunning",    "Misconfigured", "DeviceFull"};
+    "AllRunning",    "Misconfigured", "DeviceFull",   "MigMode",         "Reshaping"};
+
+static const char *const reshapes[WEIR_RESHAPE_MAX] = {"enable-mig", "disable-mig", "create",
+                                                       "destroy"};
 
 static const char *const levels[WEIR_LEVEL_MAX] = {"workload", "queue", "gang",
                                                    "topology", "nodes", "devices"};
@@ -50,6 +54,11 @@ const char *weir_reason_name(enum weir_reason_code code)
     return code < WEIR_REASON_CODE_MAX ? reasons[code] : "Unknown";
 }
 
+const char *weir_reshape_name(enum weir_reshape reshape)
+{
+    return reshape < WEIR_RESHAPE_MAX ? reshapes[reshape] : "unknown";
+}
+
 const char *weir_level_name(enum weir_reason_level level)
 {
     return level < WEIR_LEVEL_MAX ? levels[level] : "unknown";
@@ -58,7 +67,7 @@ const char *weir_level_name(enum weir_reason_level level)
 /* ---- bytes: the head, then each array whole. Rows have no padding, so they are what they say.
  * ---- */
 
-_Static_assert(sizeof(struct weir_action) == 56, "no padding");
+_Static_assert(sizeof(struct weir_action) == 80, "no padding");
 _Static_assert(sizeof(struct weir_grant) == 32, "no padding");
 _Static_assert(sizeof(struct weir_verdict) == 64, "no padding");
 _Static_assert(sizeof(struct weir_reason) == 56, "no padding");

@@ -20,8 +20,8 @@ enum weir_action_kind {
                         */
     WEIR_ACTION_SETTLE,  /* an attempt that was seen to end: the task gets `state`, QUEUED for
                             another attempt */
-    WEIR_ACTION_RESHAPE, /* devices: create and destroy instances */
-    WEIR_ACTION_SHARE,   /* device: begin or end sharing */
+    WEIR_ACTION_RESHAPE, /* device: one step of enum weir_reshape */
+    WEIR_ACTION_SHARE,   /* device: its MPS daemon begins (amount 1) or ends (0) */
     WEIR_ACTION_CORDON,  /* node or device */
     WEIR_ACTION_DRAIN,   /* node */
     WEIR_ACTION_REQUEST_NODE,
@@ -29,6 +29,14 @@ enum weir_action_kind {
     WEIR_ACTION_ROUTE,
     WEIR_ACTION_NOTIFY, /* of a running task: it is over its budget, or no more; nothing is done */
     WEIR_ACTION_KIND_MAX
+};
+
+enum weir_reshape {
+    WEIR_RESHAPE_ENABLE,  /* whole device: into MIG mode */
+    WEIR_RESHAPE_DISABLE, /* … and out of it */
+    WEIR_RESHAPE_CREATE,  /* whole device: an instance of `resource` on `slots` */
+    WEIR_RESHAPE_DESTROY, /* instance */
+    WEIR_RESHAPE_MAX
 };
 
 /* Why an action is taken. */
@@ -51,6 +59,9 @@ enum weir_cause {
     WEIR_CAUSE_DEVICE_FAULT,  /* a GPU that it holds is unhealthy */
     WEIR_CAUSE_OVER_BUDGET,   /* it uses more of a GPU's memory than its budget */
     WEIR_CAUSE_WITHIN_BUDGET, /* … and does no more */
+    WEIR_CAUSE_DEMANDED,      /* RESHAPE, SHARE: somebody who waits needs it so */
+    WEIR_CAUSE_LAYOUT,        /* … that is how the device is to be */
+    WEIR_CAUSE_UNUSED,        /* SHARE: nobody shares it any more */
     WEIR_CAUSE_MAX
 };
 
@@ -69,6 +80,13 @@ struct weir_action {
     uint32_t for_whom; /* EVICT: the workload that needs the room, or WEIR_NONE */
     int64_t amount;    /* SETTLE to QUEUED: not-before wall ms; SCALE: tasks; REQUEST_NODE: nodes;
                           NOTIFY: bytes it uses */
+    /* Of RESHAPE and SHARE, which name no workload and no task; WEIR_NONE and 0 elsewhere. */
+    uint32_t device;
+    uint32_t device_gen; /* as decided on */
+    uint32_t reshape;    /* enum weir_reshape */
+    uint32_t resource;   /* CREATE: of kind MIG */
+    uint16_t slots;      /* CREATE */
+    uint16_t reserved[3];
 };
 
 /* Why a workload does not run: vocabulary of Kueue and Slurm where they have a word. */
@@ -102,6 +120,8 @@ enum weir_reason_code {
     WEIR_REASON_ALL_RUNNING,   /* elastic or array: the rest waits, nothing is wrong */
     WEIR_REASON_MISCONFIGURED, /* can never run as the fleet is now */
     WEIR_REASON_DEVICE_FULL,   /* shared, and too little of its memory is left */
+    WEIR_REASON_MIG_MODE,      /* GPUs that are cut into instances, or are not */
+    WEIR_REASON_RESHAPING,     /* instances, or an MPS daemon, are under way */
     WEIR_REASON_CODE_MAX
 };
 
@@ -220,6 +240,7 @@ bool weir_cause_makes_room(uint32_t cause);
 bool weir_cause_requeues(uint32_t cause);
 const char *weir_reason_name(
     enum weir_reason_code code); /* "Priority", "Resources", "QueueLimit"… */
+const char *weir_reshape_name(enum weir_reshape reshape);
 const char *weir_level_name(enum weir_reason_level level);
 
 /* The plan as bytes, for comparison. Layout of this build, in its byte

@@ -128,6 +128,29 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
     return span_cell(world, span + 1 + i);
 }
 
+uint32_t weir_world_n_mig_offers(const struct weir_world *world, const struct weir_device *device)
+{
+    return weir_world_span_len(world, device->offers) / WEIR_MIG_OFFER_CELLS;
+}
+
+struct weir_mig_offer weir_world_mig_offer(const struct weir_world *world,
+                                           const struct weir_device *device, uint32_t i)
+{
+    uint32_t cells[WEIR_MIG_OFFER_CELLS];
+
+    for (uint32_t k = 0; k < WEIR_MIG_OFFER_CELLS; k++)
+        cells[k] = weir_world_span_at(world, device->offers, i * WEIR_MIG_OFFER_CELLS + k);
+    return (struct weir_mig_offer){
+        .profile = cells[0],
+        .driver_id = cells[1],
+        .slices = cells[2],
+        .size = cells[3],
+        .starts = cells[4],
+        .instances_max = cells[5],
+        .memory_mib = cells[6],
+    };
+}
+
 uint32_t weir_world_n_resources(const struct weir_world *world)
 {
     return world->tables[WEIR_TABLE_RESOURCES].n_rows;
@@ -149,6 +172,10 @@ struct weir_device weir_device_blank(void)
                                 .kind = WEIR_DEVICE_WHOLE,
                                 .binder = WEIR_BINDER_OURS,
                                 .mig_profile = WEIR_NONE,
+                                .instance = WEIR_NONE,
+                                .offers = WEIR_NONE,
+                                .layout = WEIR_NONE,
+                                .change_cause = WEIR_NONE,
                                 .numa = WEIR_NONE,
                                 .nvlink = WEIR_NONE,
                                 .isolation = WEIR_ISOLATION_HARDWARE,
@@ -156,13 +183,22 @@ struct weir_device weir_device_blank(void)
                                 .health_cause = WEIR_NONE};
 }
 
-struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32_t resource)
+static struct weir_str without_prefix(const struct weir_world *world, uint32_t resource,
+                                      struct weir_str prefix)
 {
     struct weir_str name = weir_world_string(world, weir_world_resource(world, resource)->name);
 
-    return weir_str_starts_with(name, WEIR_STR(WEIR_GPU_CLASS_PREFIX))
-               ? weir_str_sub(name, sizeof(WEIR_GPU_CLASS_PREFIX) - 1, name.len)
-               : name;
+    return weir_str_starts_with(name, prefix) ? weir_str_sub(name, prefix.len, name.len) : name;
+}
+
+struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32_t resource)
+{
+    return without_prefix(world, resource, WEIR_STR(WEIR_GPU_CLASS_PREFIX));
+}
+
+struct weir_str weir_world_mig_name(const struct weir_world *world, uint32_t resource)
+{
+    return without_prefix(world, resource, WEIR_STR(WEIR_MIG_PREFIX));
 }
 
 uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold)
@@ -187,6 +223,8 @@ static const char *const node_phases[WEIR_NODE_PHASE_MAX] = {"requested", "booti
                                                              "gone"};
 static const char *const healths[WEIR_DEVICE_HEALTH_MAX] = {"healthy", "suspect", "unhealthy",
                                                             "lost"};
+
+static const char *const sharings[WEIR_SHARING_MAX] = {"budgets", "mps", "time-slicing", "never"};
 
 const char *weir_task_state_name(enum weir_task_state state)
 {
@@ -218,6 +256,11 @@ const char *weir_device_health_name(enum weir_device_health health)
     return health < WEIR_DEVICE_HEALTH_MAX ? healths[health] : "unknown";
 }
 
+const char *weir_sharing_name(enum weir_sharing sharing)
+{
+    return sharing < WEIR_SHARING_MAX ? sharings[sharing] : "unknown";
+}
+
 static int index_of(const char *const *names, int n, struct weir_str name)
 {
     for (int i = 0; i < n; i++)
@@ -239,4 +282,9 @@ int weir_class_from_name(struct weir_str name)
 int weir_isolation_from_name(struct weir_str name)
 {
     return index_of(isolations, WEIR_ISOLATION_MAX, name);
+}
+
+int weir_sharing_from_name(struct weir_str name)
+{
+    return index_of(sharings, WEIR_SHARING_MAX, name);
 }

@@ -86,8 +86,10 @@ struct weir_shape {
     uint32_t gpu_class;          /* resource of kind GPU_CLASS that it must be, or WEIR_NONE: any */
     uint32_t mig_profile;        /* resource of kind MIG, or WEIR_NONE */
     uint32_t isolation;          /* enum weir_isolation, the least it accepts */
-    int64_t device_mgpu;         /* of one device: 1000 for whole GPUs, less for a share; of one
-                                    with a budget, about what that is of the device's memory */
+    int64_t device_mgpu;         /* of one device: 1000 for a whole GPU or instance, less for a
+                                    share; of one with a budget, about what that is of the device's
+                                    memory. A share that must have HARDWARE isolation gets an
+                                    instance: the smallest that has its memory */
     int64_t device_memory_bytes; /* at least so much on each device; on a shared one: the budget. 0:
                                     no demand */
     uint32_t n_devices;          /* devices per task, 0 for CPU-only work */
@@ -160,6 +162,49 @@ enum weir_device_health {
     WEIR_DEVICE_HEALTH_MAX
 };
 
+/* Whether a whole device is cut into instances. */
+enum weir_mig_mode {
+    WEIR_MIG_NONE /* it cannot be, or nobody knows */,
+    WEIR_MIG_OFF,
+    WEIR_MIG_ON,
+    WEIR_MIG_MODE_MAX
+};
+
+/* What is under way with a device. Only what is THERE is given out. A plan's RESHAPE begins a
+ * change (core/apply.h), the driver's next reading ends it. */
+enum weir_device_phase {
+    WEIR_DEVICE_THERE,
+    WEIR_DEVICE_MAKING,    /* an instance that is not yet: it has no uuid and no `instance` */
+    WEIR_DEVICE_UNMAKING,  /* an instance that is about to be destroyed */
+    WEIR_DEVICE_SWITCHING, /* a whole device on its way to the other MIG mode */
+    WEIR_DEVICE_PHASE_MAX
+};
+
+/* How a whole device is given to several. */
+enum weir_sharing {
+    WEIR_SHARING_BUDGETS,  /* by memory: budgets that are watched, under MPS where a job asks for it
+                              and the device can */
+    WEIR_SHARING_MPS,      /* by memory: always under MPS */
+    WEIR_SHARING_REPLICAS, /* in `replicas` equal turns, without budgets (time-slicing) */
+    WEIR_SHARING_NEVER,
+    WEIR_SHARING_MAX
+};
+
+/* The MPS control daemon of a whole device. A plan's SHARE has it begun and ended. */
+enum weir_mps { WEIR_MPS_OFF, WEIR_MPS_STARTING, WEIR_MPS_ON, WEIR_MPS_STOPPING, WEIR_MPS_MAX };
+
+/* A kind of instance that a whole device takes: a group of cells in the span weir_device.offers. */
+struct weir_mig_offer {
+    uint32_t profile;       /* resource of kind MIG */
+    uint32_t driver_id;     /* the driver's number of it */
+    uint32_t slices;        /* of compute */
+    uint32_t size;          /* memory slices that it spans, side by side */
+    uint32_t starts;        /* bit k: may start at memory slice k */
+    uint32_t instances_max; /* at a time */
+    uint32_t memory_mib;
+};
+enum { WEIR_MIG_OFFER_CELLS = sizeof(struct weir_mig_offer) / sizeof(uint32_t) };
+
 /* Who says which device a task gets. Where it is not weir, the plan names node and count (or a
  * claim selector) and the device is read back. */
 enum weir_binder { WEIR_BINDER_OURS, WEIR_BINDER_KUBELET, WEIR_BINDER_DRA, WEIR_BINDER_MAX };
@@ -180,8 +225,11 @@ struct weir_device {
     uint32_t cordoned;    /* 0 or 1 */
     uint32_t numa;        /* NUMA node, or WEIR_NONE */
     uint32_t nvlink;      /* string: its NVLink group on the node, or WEIR_NONE */
+    uint32_t phase;       /* enum weir_device_phase */
+    uint32_t instance;    /* MIG: the driver's id of the GPU instance, or WEIR_NONE */
     uint16_t slots;       /* the memory slices it spans, one bit each */
-    uint16_t slots_used;  /* of a whole device in MIG mode: taken by instances */
+    uint16_t slots_used;  /* of a whole device: taken by instances, also by those under way; kept by
+                             world_edit */
     uint32_t isolation;   /* enum weir_isolation: the best it can promise to those who share it */
     uint32_t max_sharers; /* 1: not shared; not below n_sharers */
     uint32_t n_sharers;   /* holds on it: kept by world_edit */
@@ -192,7 +240,20 @@ struct weir_device {
     int64_t held_mgpu;         /* kept by world_edit */
     int64_t held_memory_bytes; /* kept by world_edit */
     uint32_t health_cause;     /* string: evidence, or WEIR_NONE */
-    uint32_t reserved;
+    /* Of a whole device: what it can, and what is wanted of it. */
+    uint32_t mig;        /* enum weir_mig_mode: what it is in */
+    uint32_t mig_wanted; /* the same: what it is to be in; NONE: as it is */
+    uint32_t offers;     /* span of struct weir_mig_offer, by size and then by name; WEIR_NONE: none
+                            are known */
+    uint32_t layout;     /* span of (resource of kind MIG, count): its instances are to be these.
+                            WEIR_NONE: they are made as jobs need them */
+    uint32_t sharing;    /* enum weir_sharing */
+    uint32_t replicas;   /* under REPLICAS: how many, else 0 */
+    uint32_t can_mps;    /* 1: an MPS daemon can be begun on it */
+    uint32_t mps;        /* enum weir_mps */
+    uint32_t change_cause; /* string: why the last RESHAPE or SHARE failed, or WEIR_NONE */
+    int64_t
+        change_not_before_wall_ms; /* no RESHAPE or SHARE of it, or on it, before; 0: any time */
 };
 
 /* A part of a device in the hands of a task. */
@@ -550,6 +611,13 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
  * INT64_MAX: none. */
 int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
+uint32_t weir_world_n_mig_offers(const struct weir_world *world, const struct weir_device *device);
+struct weir_mig_offer weir_world_mig_offer(const struct weir_world *world,
+                                           const struct weir_device *device, uint32_t i);
+/* "1g.10gb" of "mig/1g.10gb". */
+#define WEIR_MIG_PREFIX "mig/"
+struct weir_str weir_world_mig_name(const struct weir_world *world, uint32_t resource);
+
 /* The least isolation in the queue: the strictest of its own and those above it. */
 enum weir_isolation weir_world_queue_isolation(const struct weir_world *world, uint32_t queue);
 
@@ -579,10 +647,13 @@ const char *weir_over_budget_name(enum weir_over_budget over_budget);
 const char *weir_isolation_name(enum weir_isolation isolation);
 const char *weir_node_phase_name(enum weir_node_phase phase);
 const char *weir_device_health_name(enum weir_device_health health);
+const char *weir_sharing_name(
+    enum weir_sharing sharing); /* "budgets", "mps", "time-slicing", "never" */
 /* Back from the word; negative if unknown. */
 int weir_over_budget_from_name(struct weir_str name); /* never INHERIT */
 int weir_class_from_name(struct weir_str name);
 int weir_isolation_from_name(struct weir_str name);
+int weir_sharing_from_name(struct weir_str name);
 
 /* True where the task holds devices. */
 static inline bool weir_task_state_holds(uint32_t state)

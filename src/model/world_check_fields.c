@@ -24,7 +24,15 @@ enum rule {
     RULE_ZERO, /* `limit` bytes */
 };
 
-enum span_kind { SPAN_PAIRS, SPAN_TAINTS, SPAN_HOURS, SPAN_STATUSES, SPAN_KIND_MAX };
+enum span_kind {
+    SPAN_PAIRS,
+    SPAN_TAINTS,
+    SPAN_HOURS,
+    SPAN_STATUSES,
+    SPAN_OFFERS,
+    SPAN_LAYOUT,
+    SPAN_KIND_MAX
+};
 
 struct field {
     const char *name;
@@ -91,6 +99,29 @@ static bool is_string(const struct weir_world *world, uint32_t index)
     return index < world->tables[WEIR_TABLE_STRINGS].n_rows;
 }
 
+static bool is_mig(const struct weir_world *world, uint32_t resource)
+{
+    return resource < weir_world_n_resources(world) &&
+           weir_world_resource(world, resource)->kind == WEIR_RESOURCE_MIG;
+}
+
+static bool is_offer_cell(const struct weir_world *world, uint32_t span, uint32_t i)
+{
+    uint32_t value = weir_world_span_at(world, span, i);
+
+    switch (i % WEIR_MIG_OFFER_CELLS) {
+    case 0:
+        return is_mig(world, value);
+    case 3: /* size */
+        return value > 0 && value <= WEIR_DEVICE_SLOTS_MAX;
+    case 4: /* starts: with this size, inside of the device */
+        return value > 0 && (uint64_t)value << (weir_world_span_at(world, span, i - 1) - 1) <
+                                (uint64_t)1 << WEIR_DEVICE_SLOTS_MAX;
+    default:
+        return true;
+    }
+}
+
 static bool is_span_value(const struct weir_world *world, uint32_t span, uint32_t i,
                           enum span_kind kind)
 {
@@ -104,6 +135,10 @@ static bool is_span_value(const struct weir_world *world, uint32_t span, uint32_
         return i % 2 == 0 || value > weir_world_span_at(world, span, i - 1);
     case SPAN_STATUSES:
         return value <= 255;
+    case SPAN_OFFERS:
+        return is_offer_cell(world, span, i);
+    case SPAN_LAYOUT:
+        return i % 2 == 0 ? is_mig(world, value) : value > 0 && value <= WEIR_DEVICE_SLOTS_MAX;
     case SPAN_KIND_MAX:
         break;
     }
@@ -114,7 +149,7 @@ static bool is_span_value(const struct weir_world *world, uint32_t span, uint32_
 static int check_span(struct fields_check *fc, struct weir_check_place place, uint32_t span,
                       enum span_kind kind)
 {
-    static const uint32_t groups[SPAN_KIND_MAX] = {2, 3, 2, 1};
+    static const uint32_t groups[SPAN_KIND_MAX] = {2, 3, 2, 1, WEIR_MIG_OFFER_CELLS, 2};
     const struct weir_world *world = fc->check->world;
     uint32_t n;
 
@@ -201,7 +236,16 @@ static const struct field device_fields[] = {
     FIELD(weir_device, held_mgpu, RULE_AMOUNT, 0),
     FIELD(weir_device, held_memory_bytes, RULE_AMOUNT, 0),
     FIELD(weir_device, health_cause, RULE_STRING, 0),
-    FIELD_RESERVED(weir_device, reserved),
+    FIELD(weir_device, phase, RULE_BELOW, WEIR_DEVICE_PHASE_MAX),
+    FIELD(weir_device, mig, RULE_BELOW, WEIR_MIG_MODE_MAX),
+    FIELD(weir_device, mig_wanted, RULE_BELOW, WEIR_MIG_MODE_MAX),
+    FIELD(weir_device, offers, RULE_SPAN, SPAN_OFFERS),
+    FIELD(weir_device, layout, RULE_SPAN, SPAN_LAYOUT),
+    FIELD(weir_device, sharing, RULE_BELOW, WEIR_SHARING_MAX),
+    FIELD(weir_device, can_mps, RULE_BELOW, 2),
+    FIELD(weir_device, mps, RULE_BELOW, WEIR_MPS_MAX),
+    FIELD(weir_device, change_cause, RULE_STRING, 0),
+    FIELD(weir_device, change_not_before_wall_ms, RULE_MS, 0),
 };
 
 static const struct field hold_fields[] = {

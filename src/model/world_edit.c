@@ -348,6 +348,16 @@ int weir_edit_gpu_class(struct weir_edit *edit, struct weir_str class, uint32_t 
                               ret_resource);
 }
 
+int weir_edit_mig_profile(struct weir_edit *edit, struct weir_str profile, uint32_t *ret_resource)
+{
+    char name[sizeof(WEIR_MIG_PREFIX) + 128];
+
+    weir_str_format(name, sizeof(name), WEIR_MIG_PREFIX "%.*s",
+                    WEIR_STR_ARG(weir_str_sub(profile, 0, 128)));
+    return weir_edit_resource(edit, WEIR_RESOURCE_MIG, weir_str(name), WEIR_MGPU_PER_GPU,
+                              ret_resource);
+}
+
 int weir_edit_shape(struct weir_edit *edit, const struct weir_shape *like, uint32_t *ret_shape)
 {
     struct weir_str text = weir_str_n((const char *)like + sizeof(struct weir_row),

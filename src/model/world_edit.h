@@ -48,6 +48,8 @@ int weir_edit_span(struct weir_edit *edit, const uint32_t *values, uint32_t n, u
 /* WEIR_E_TOO_LARGE beyond WEIR_RESOURCE_MAX. */
 int weir_edit_resource(struct weir_edit *edit, enum weir_resource_kind kind, struct weir_str name,
                        int64_t grain, uint32_t *ret_resource);
+/* "mig/PROFILE", likewise. */
+int weir_edit_mig_profile(struct weir_edit *edit, struct weir_str profile, uint32_t *ret_resource);
 /* "gpu/CLASS", whose name is cut to 128 bytes. */
 int weir_edit_gpu_class(struct weir_edit *edit, struct weir_str class, uint32_t *ret_resource);
 /* `like` has its fields but `row`; unused amounts are zero. */
@@ -98,9 +100,12 @@ struct weir_task *weir_edit_task(struct weir_edit *edit, uint32_t index);
  * circle or the parent has workloads, WEIR_E_TOO_LARGE as in weir_edit_add_workload(). */
 int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent);
 
+/* An instance that is no more. WEIR_E_INVALID: not an instance, or somebody holds it. */
+int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
+
 /* Removal. A queue with children or workloads: WEIR_E_INVALID. Removing a workload removes its
- * roles, tasks and holds; tasks that make room for it name WEIR_NONE then. Nodes and devices stay:
- * they are marked gone and lost. */
+ * roles, tasks and holds; tasks that make room for it name WEIR_NONE then. Nodes and whole devices
+ * stay: they are marked gone and lost. */
 int weir_edit_remove_queue(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_workload(struct weir_edit *edit, uint32_t index);
 int weir_edit_remove_plain(struct weir_edit *edit, enum weir_table_id table,

@@ -20,6 +20,20 @@ int weir_edit_add_node(struct weir_edit *edit, const struct weir_key *key,
     return 0;
 }
 
+/* An instance takes slots of its device. */
+static int take_slots(struct weir_edit *edit, uint32_t parent, uint16_t taken, uint16_t freed)
+{
+    struct weir_device *row;
+
+    if (parent == WEIR_NONE || (taken | freed) == 0)
+        return 0;
+    row = weir_edit_touch(edit, WEIR_TABLE_DEVICES, parent);
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    row->slots_used = (uint16_t)((row->slots_used & ~freed) | taken);
+    return 0;
+}
+
 int weir_edit_add_device(struct weir_edit *edit, const struct weir_key *key,
                          const struct weir_device *like, uint32_t *ret_index)
 {
@@ -42,5 +56,46 @@ int weir_edit_add_device(struct weir_edit *edit, const struct weir_key *key,
     node->first_device = index;
     node->n_devices++;
     *ret_index = index;
-    return 0;
+    return like->kind == WEIR_DEVICE_MIG ? take_slots(edit, like->parent, like->slots, 0) : 0;
+}
+
+static int unlink_from_node(struct weir_edit *edit, const struct weir_device *row, uint32_t index)
+{
+    struct weir_node *node = weir_edit_touch(edit, WEIR_TABLE_NODES, row->node);
+    uint32_t next = row->next_on_node;
+    uint32_t at;
+
+    if (node == NULL)
+        return WEIR_E_NO_MEMORY;
+    node->n_devices--;
+    if (node->first_device == index) {
+        node->first_device = next;
+        return 0;
+    }
+    for (at = node->first_device;;) {
+        const struct weir_device *before = weir_edit_peek(edit, WEIR_TABLE_DEVICES, at);
+        struct weir_device *link;
+
+        if (before->next_on_node != index) {
+            at = before->next_on_node;
+            continue;
+        }
+        link = weir_edit_touch(edit, WEIR_TABLE_DEVICES, at);
+        if (link == NULL)
+            return WEIR_E_NO_MEMORY;
+        link->next_on_node = next;
+        return 0;
+    }
+}
+
+int weir_edit_remove_device(struct weir_edit *edit, uint32_t index)
+{
+    struct weir_device row =
+        *(const struct weir_device *)weir_edit_peek(edit, WEIR_TABLE_DEVICES, index);
+
+    if (row.kind != WEIR_DEVICE_MIG || row.n_sharers > 0)
+        return WEIR_E_INVALID;
+    if (unlink_from_node(edit, &row, index) < 0 || take_slots(edit, row.parent, 0, row.slots) < 0)
+        return WEIR_E_NO_MEMORY;
+    return weir_edit_free_row(edit, WEIR_TABLE_DEVICES, index);
 }

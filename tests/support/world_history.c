@@ -150,7 +150,11 @@ static int add_node(struct history *h, struct history_op *op)
 
 static int add_device(struct history *h, struct history_op *op)
 {
-    struct weir_device device = {.parent = WEIR_NONE,
+    struct weir_device device = {.instance = WEIR_NONE,
+                                 .offers = WEIR_NONE,
+                                 .layout = WEIR_NONE,
+                                 .change_cause = WEIR_NONE,
+                                 .parent = WEIR_NONE,
                                  .mig_profile = WEIR_NONE,
                                  .nvlink = WEIR_NONE,
                                  .numa = WEIR_NONE,
@@ -530,7 +534,11 @@ static int fill_node(struct history *h, struct weir_device *device)
 
 int history_fill(struct history *h, uint32_t n_nodes, uint32_t n_workloads)
 {
-    struct weir_device device = {.model = WEIR_NONE,
+    struct weir_device device = {.instance = WEIR_NONE,
+                                 .offers = WEIR_NONE,
+                                 .layout = WEIR_NONE,
+                                 .change_cause = WEIR_NONE,
+                                 .model = WEIR_NONE,
                                  .parent = WEIR_NONE,
                                  .gpu_class = h->gpu_class,
                                  .mig_profile = WEIR_NONE,

@@ -84,6 +84,10 @@ static inline uint32_t build_device(struct builder *b, uint32_t node, uint32_t i
     struct input *in = b->in;
     struct weir_key key = next_key(b);
     struct weir_device device = {
+        .instance = WEIR_NONE,
+        .offers = WEIR_NONE,
+        .layout = WEIR_NONE,
+        .change_cause = WEIR_NONE,
         .uuid = b->words[0],
         .model = b->words[1],
         .node = node,

@@ -212,6 +212,10 @@ static inline void add_gpu(struct bench *b, const struct node_spec *spec, uint32
     snprintf(group, sizeof(group), "link-%d", spec->nvlink > 0 ? i / spec->nvlink : 0);
     key = key_of("device", name);
     device = (struct weir_device){
+        .instance = WEIR_NONE,
+        .offers = WEIR_NONE,
+        .layout = WEIR_NONE,
+        .change_cause = WEIR_NONE,
         .uuid = text_of(b, name),
         .model = text_of(b, class),
         .node = node,

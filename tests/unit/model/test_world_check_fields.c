@@ -106,7 +106,6 @@ static void names_faults_of_devices(void **state)
         FAULT(DEVICES, DEVICE_B, weir_device, max_sharers, 0, "is 0"),
         FAULT(DEVICES, DEVICE_B, weir_device, memory_bytes, -1, "is -1, not within"),
         FAULT(DEVICES, DEVICE_B, weir_device, memory_foreign_bytes, INT64_MIN, "not within"),
-        FAULT(DEVICES, DEVICE_B, weir_device, reserved, 7, "is not 0"),
         FAULT(DEVICES, DEVICE_WHOLE, weir_device, first_hold, 77, "not a live row of holds"),
         FAULT(DEVICES, DEVICE_WHOLE, weir_device, n_sharers, 0, "is 0, its list has 1"),
         FAULT(DEVICES, DEVICE_WHOLE, weir_device, held_mgpu, 999, "is 999, its holds sum to 1000"),

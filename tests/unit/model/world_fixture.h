@@ -110,7 +110,11 @@ static inline void make_fleet(struct fixture *f)
                              .labels = f->labels,
                              .taints = f->taints,
                              .phase_cause = WEIR_NONE};
-    struct weir_device device = {.uuid = string(f, "GPU-1"),
+    struct weir_device device = {.instance = WEIR_NONE,
+                                 .offers = WEIR_NONE,
+                                 .layout = WEIR_NONE,
+                                 .change_cause = WEIR_NONE,
+                                 .uuid = string(f, "GPU-1"),
                                  .model = string(f, "H100"),
                                  .node = NODE_A,
                                  .parent = WEIR_NONE,
