@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CAUSE_BYTES_MAX = 128 };
+enum { CAUSE_BYTES_MAX = 128, SUBJECT_BYTES = WEIR_GPU_UUID_BYTES + 8 };
 
 /* ---- marks ---- */
 
@@ -65,15 +65,19 @@ static void drop_mark(struct weir_server *server, struct weir_server_mark *mark)
     server->dirty = true;
 }
 
+static const char *subject_of(struct weir_str key, char text[SUBJECT_BYTES])
+{
+    return weir_str_format(text, SUBJECT_BYTES, "gpu/%.*s",
+                           WEIR_STR_ARG(weir_str_cut(key, WEIR_GPU_UUID_BYTES)));
+}
+
 static int tell(struct weir_server *server, const char *kind, struct weir_str key,
                 struct weir_str cause, struct weir_str after, struct weir_err *err)
 {
-    char subject[WEIR_GPU_UUID_BYTES + 8];
+    char subject[SUBJECT_BYTES];
 
-    snprintf(subject, sizeof(subject), "gpu/%.*s",
-             WEIR_STR_ARG(weir_str_cut(key, WEIR_GPU_UUID_BYTES)));
-    return weir_server_event(server, WEIR_STR("weir"), kind, weir_str(subject), cause, WEIR_STR(""),
-                             after, err);
+    return weir_server_event(server, WEIR_STR("weir"), kind, weir_str(subject_of(key, subject)),
+                             cause, WEIR_STR(""), after, err);
 }
 
 static int mark_gpu(struct weir_server *server, struct weir_str key,
@@ -192,12 +196,62 @@ static int tell_of_unknown(struct weir_server *server, const struct weir_inciden
     return r < 0 ? weir_server_fail(server, r, err) : 0;
 }
 
+struct asking {
+    const struct weir_server *server;
+    int64_t since_mono_ms;
+    bool was_marked;
+};
+
+static int on_event(void *arg, const struct weir_event_record *event)
+{
+    struct asking *asking = arg;
+
+    asking->was_marked = asking->was_marked || (weir_str_eq_c(event->kind, "gpu.unhealthy") &&
+                                                memcmp(event->boot_id, asking->server->boot_id,
+                                                       sizeof(asking->server->boot_id)) == 0 &&
+                                                event->mono_ms >= asking->since_mono_ms);
+    return 0;
+}
+
+/* Whether the GPU was taken out for what an earlier life was told: then it was put back since. */
+static int was_put_back(struct weir_server *server, const struct weir_incident *incident,
+                        struct weir_str key, bool *ret_was, struct weir_err *err)
+{
+    struct weir_now now = server->clock.now(server->clock.ctx);
+    struct asking asking = {server, incident->first_ms, false};
+    char subject[SUBJECT_BYTES];
+    struct weir_event_filter filter = {.until = INT64_MAX, .limit = UINT32_MAX};
+    int r = 0;
+
+    if (incident->decided <= server->faults->n_loaded &&
+        weir_fault_find_mark(server, key) == NULL) {
+        filter.subject = weir_str(subject_of(key, subject));
+        r = server->store.events_since(server->store.ctx,
+                                       now.wall_ms - (now.mono_ms - incident->first_ms),
+                                       &filter.after, err);
+        if (r == 0)
+            r = server->store.each_event(server->store.ctx, &filter, on_event, &asking, err);
+    }
+    *ret_was = asking.was_marked;
+    return r;
+}
+
+static int take_out_one(struct weir_server *server, struct weir_str key,
+                        const struct weir_incident *incident, struct weir_err *err)
+{
+    bool was;
+    int r = was_put_back(server, incident, key, &was, err);
+
+    return r < 0 || was ? r : mark_gpu(server, key, incident, err);
+}
+
 static int take_out(struct weir_server *server, const struct weir_incident *incident,
                     enum weir_fault_outcome outcome, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_gpu_device *devices = NULL;
     uint32_t n = weir_fault_list(server, &arena, &devices);
+    bool may = may_mark(server, n); /* one fault of several GPUs counts once */
     uint32_t n_there = 0;
     int r = 0;
 
@@ -208,8 +262,8 @@ static int take_out(struct weir_server *server, const struct weir_incident *inci
             !weir_fault_concerns(incident, outcome, &at))
             continue;
         n_there++;
-        if (may_mark(server, n))
-            r = mark_gpu(server, devices[i].uuid, incident, err);
+        if (may || weir_fault_find_mark(server, devices[i].uuid) != NULL)
+            r = take_out_one(server, devices[i].uuid, incident, err);
     }
     return r == 0 && n_there == 0 ? tell_of_unknown(server, incident, err) : r;
 }
@@ -290,6 +344,21 @@ static int judge(struct weir_server *server, const struct weir_incident *inciden
     return 0;
 }
 
+/* What an earlier life was told it may have judged, and may not: only what it should have taken out
+ * is looked at again, while that is news. What was over before it was read is judged where it came
+ * while nobody was there to read it, not where the log tells of times before weir's. */
+static bool is_to_judge(const struct weir_server_faults *faults,
+                        const struct weir_incident *incident)
+{
+    if (incident->decided <= faults->n_judged)
+        return false;
+    if (incident->decided <= faults->n_loaded)
+        return incident->state == WEIR_INCIDENT_DECIDED &&
+               weir_incident_outcome(incident) >= WEIR_FAULT_OUTCOME_DEVICE;
+    return incident->state == WEIR_INCIDENT_DECIDED ||
+           (incident->state == WEIR_INCIDENT_CLOSED && faults->has_past);
+}
+
 int weir_server_faults_judge(struct weir_server *server, struct weir_err *err)
 {
     struct weir_server_faults *faults = server->faults;
@@ -305,7 +374,7 @@ int weir_server_faults_judge(struct weir_server *server, struct weir_err *err)
         const struct weir_incident *incident = &faults->health.incidents[i];
         int r;
 
-        if (incident->state != WEIR_INCIDENT_DECIDED || incident->changed <= faults->n_judged)
+        if (!is_to_judge(faults, incident))
             continue;
         r = judge(server, incident, err);
         if (r < 0)

@@ -13,10 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    KEPT_MS = 24 * 60 * 60 * 1000, /* as long as repetition counts */
-    EVENT_BYTES_MAX = 16 * 1024
-};
+enum { EVENT_BYTES_MAX = 16 * 1024 };
 
 static int64_t mono_ms(const struct weir_server *server)
 {
@@ -159,6 +156,17 @@ struct reading {
     uint32_t n_old;       /* … so many */
 };
 
+/* The kernel's clock stands while the machine sleeps, and drifts: what came since the log was last
+ * read to its end did so between then and now, whatever it says. */
+static int64_t when(const struct weir_server *server, int64_t told_ms)
+{
+    int64_t now_ms = mono_ms(server);
+
+    if (told_ms < server->faults->read_mono_ms)
+        return server->faults->read_mono_ms;
+    return told_ms < now_ms ? told_ms : now_ms;
+}
+
 static int on_line(void *arg, uint64_t seq, const struct weir_fault_event *told)
 {
     struct reading *reading = arg;
@@ -166,6 +174,7 @@ static int on_line(void *arg, uint64_t seq, const struct weir_fault_event *told)
     struct weir_fault_event event = *told;
     int r;
 
+    event.at_ms = when(server, told->at_ms);
     locate(server, &event);
     r = take(server, &event, seq, reading->err);
     if (r == 0)
@@ -177,6 +186,7 @@ int weir_server_faults_read(struct weir_server *server, struct weir_err *err)
 {
     struct weir_err why = WEIR_ERR_INIT;
     struct reading reading = {.server = server, .err = &why};
+    int64_t now_ms = mono_ms(server);
     int r;
 
     if (server->fault_source.read == NULL || server->faults == NULL)
@@ -184,6 +194,8 @@ int weir_server_faults_read(struct weir_server *server, struct weir_err *err)
     r = server->fault_source.read(server->fault_source.ctx, server->faults->last_seq, on_line,
                                   &reading, &why);
     if (r == 0)
+        server->faults->read_mono_ms = now_ms;
+    if (r >= 0)
         return 0;
     if (server->failed != 0)
         return weir_error_pass(err, &why);
@@ -282,7 +294,8 @@ static bool was_reset(struct weir_server_mark *mark, const struct weir_gpu_devic
                  weir_gpu_has_metric(&seen->sample->metrics, WEIR_GPU_RECOVERY_ACTION) &&
                  seen->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION] != WEIR_FAULT_RECOVERY_NONE;
 
-    if (seen->state != WEIR_GPU_READY || wants)
+    /* One that hangs for a while may be as bad as before. */
+    if (seen->state == WEIR_GPU_LOST || seen->state == WEIR_GPU_RESET_REQUIRED || wants)
         mark->was_down = true;
     return mark->was_down && is_new && seen->state == WEIR_GPU_READY && !wants &&
            mark->action != WEIR_FAULT_ACTION_SUPPORT &&
@@ -400,8 +413,8 @@ static int tidy_up(struct weir_server *server, const struct reading *loaded, str
 
 int weir_server_faults_load(struct weir_server *server, struct weir_err *err)
 {
-    struct reading loading = {server, err, server->clock.now(server->clock.ctx).wall_ms - KEPT_MS,
-                              0};
+    struct reading loading = {
+        server, err, server->clock.now(server->clock.ctx).wall_ms - WEIR_SERVER_FAULTS_KEPT_MS, 0};
     int r;
 
     server->faults = weir_mem_alloc_array(1, sizeof(*server->faults));
@@ -413,9 +426,9 @@ int weir_server_faults_load(struct weir_server *server, struct weir_err *err)
         r = server->store.each_fault(server->store.ctx, load_fault, &loading, err);
     if (r == 0)
         r = tidy_up(server, &loading, err);
-    /* What they came to is in the marks. */
     weir_health_tick(&server->faults->health, mono_ms(server));
-    server->faults->n_judged = server->faults->health.n_changes;
+    server->faults->n_loaded = server->faults->health.n_changes;
+    server->faults->has_past = server->faults->last_seq > 0;
     server->faults->is_changed = true;
     return r;
 }

@@ -55,6 +55,7 @@ enum weir_incident_state {
 struct weir_incident {
     uint64_t id;      /* grows, never used again */
     uint64_t changed; /* number of the change that touched it last: weir_health.n_changes */
+    uint64_t decided; /* … and of the one that decided it last; 0: none has yet */
     uint8_t state;    /* enum weir_incident_state */
     uint8_t action;   /* enum weir_fault_action */
     uint8_t then;

@@ -102,7 +102,7 @@ static int read_device(struct reading *r, struct weir_err *err)
         if (result < 0)
             return result;
     }
-    return 0;
+    return 1;
 }
 
 /* ---- a file: whole lines only ---- */
