@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -66,19 +67,23 @@ uint32_t weir_fault_list(struct weir_server *server, struct weir_arena *arena,
     return server->gpu.list(server->gpu.ctx, arena, ret_devices, &n, NULL) < 0 ? 0 : n;
 }
 
-/* The job that has the device for itself; 0: none, or one of several. */
-static uint64_t job_on(const struct weir_server *server, struct weir_str uuid)
+/* A number for whoever submitted the job that has the device for itself, the same in every life of
+ * the server; 0: there is none, or several share it. */
+static uint64_t user_on(const struct weir_server *server, struct weir_str uuid)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_key key = weir_key_of_device(uuid);
     uint32_t device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
     uint32_t first = device == WEIR_NONE ? WEIR_NONE : weir_world_device(world, device)->first_hold;
+    struct weir_str owner;
     const struct weir_hold *hold;
 
     if (first == WEIR_NONE || weir_world_hold(world, first)->next_of_device != WEIR_NONE)
         return 0;
     hold = weir_world_hold(world, first);
-    return weir_world_workload(world, weir_world_task(world, hold->task)->workload)->number;
+    owner = weir_world_string(
+        world, weir_world_workload(world, weir_world_task(world, hold->task)->workload)->owner);
+    return weir_hash_sip13(0, 0, owner.ptr, owner.len) >> 1 | 1;
 }
 
 /* The log names a place on the bus; whose it is, and what runs there, is known here. */
@@ -96,7 +101,7 @@ static void locate(struct weir_server *server, struct weir_fault_event *event)
             !weir_fault_same_address(&at, &event->device))
             continue;
         event->device.node = at.node;
-        event->job = job_on(server, devices[i].uuid);
+        event->user = user_on(server, devices[i].uuid);
         return;
     }
 }
@@ -226,7 +231,7 @@ int weir_server_faults_note(struct weir_server *server, const struct weir_gpu_ev
             recovery = (uint8_t)gpu->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION];
         if (!weir_fault_from_nvml(told->type, told->data, recovery, &at, told->seen_ms, &event))
             return 0;
-        event.job = job_on(server, gpu->uuid);
+        event.user = user_on(server, gpu->uuid);
         return take(server, &event, 0, err);
     }
     return 0;
@@ -282,7 +287,7 @@ static int note_state(struct weir_server *server, const struct weir_gpu_device *
     if ((seen->state != WEIR_GPU_LOST && seen->state != WEIR_GPU_RESET_REQUIRED) ||
         weir_fault_find_mark(server, seen->uuid) != NULL || was_down(server, seen->uuid))
         return 0;
-    event.job = job_on(server, seen->uuid);
+    event.user = user_on(server, seen->uuid);
     return take(server, &event, 0, err);
 }
 

@@ -87,7 +87,7 @@ struct weir_fault_history {
     uint32_t code;                           /* 0: the entry is free */
     uint32_t n;                              /* times kept */
     int64_t at_ms[WEIR_FAULT_HISTORY_TIMES]; /* oldest first */
-    uint64_t job[WEIR_FAULT_HISTORY_TIMES];  /* 0: unknown */
+    uint64_t user[WEIR_FAULT_HISTORY_TIMES]; /* 0: unknown */
     int64_t place[WEIR_FAULT_HISTORY_TIMES]; /* in the device; -1: unknown */
 };
 

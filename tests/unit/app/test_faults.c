@@ -367,6 +367,30 @@ static void a_fabric_fails_as_one(void **state)
     app_rig_finish(&rig);
 }
 
+/* Who tries a program again that breaks by itself gets the same GPU each time. */
+static void tries_of_one_user_are_no_fault_of_the_gpu(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    begin_rig();
+    for (uint64_t number = 1; number <= 3; number++) {
+        assert_int_equal(app_rig_submit(&rig, "{\"command\":[\"a\"]}", "", &err), 0);
+        tick_until_well();
+        app_rig_begin_all(&rig);
+        tick_until_well();
+        assert_string_equal(app_rig_attempt(&rig, number, 0)->devices, "GPU-0");
+        say(31, 0);
+        tick_until_well();
+        app_rig_end(&rig, app_rig_attempt(&rig, number, 0), WEIR_END_EXITED, 1);
+        settle();
+        assert_int_equal(health_of("GPU-0"), WEIR_DEVICE_HEALTHY);
+        app_rig_pass(&rig, HOUR_MS);
+        tick_until_well();
+    }
+    app_rig_finish(&rig);
+}
+
 static int count(void *arg, const struct weir_fault_record *fault)
 {
     (void)fault;
@@ -433,6 +457,7 @@ int main(void)
         cmocka_unit_test(a_gpu_that_hung_was_not_reset),
         cmocka_unit_test(a_marked_gpu_that_is_not_listed_is_unhealthy),
         cmocka_unit_test(a_fabric_fails_as_one),
+        cmocka_unit_test(tries_of_one_user_are_no_fault_of_the_gpu),
         cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
         cmocka_unit_test(what_does_not_count_any_more_is_forgotten),
     };
