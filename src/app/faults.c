@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { EVENT_BYTES_MAX = 16 * 1024 };
+enum { EVENT_BYTES_MAX = 16 * 1024, STORED_OF_EACH = 32, STORED_EVERY_MS = 1000 };
 
 static int64_t mono_ms(const struct weir_server *server)
 {
@@ -138,20 +138,59 @@ static bool is_evidence(const struct weir_fault_event *event)
     return event->kind != WEIR_FAULT_NONE && event->origin == WEIR_FAULT_ORIGIN_KERNEL;
 }
 
+/* Of a storm one event in a second is, and what changes something. */
+static bool is_to_store(struct weir_server_faults *faults, const struct weir_incident *incident,
+                        uint64_t n_changes_before, int64_t at_ms)
+{
+    int64_t *stored_ms;
+
+    if (incident == NULL) /* a half of a message, or no room to note it */
+        return true;
+    stored_ms = &faults->stored_mono_ms[incident - faults->health.incidents];
+    if (incident->n_events > STORED_OF_EACH && faults->health.n_changes == n_changes_before &&
+        at_ms - *stored_ms < STORED_EVERY_MS)
+        return false;
+    *stored_ms = at_ms;
+    return true;
+}
+
+/* A write that fails fails the transaction: then the state is built anew from what is stored. */
 static int take(struct weir_server *server, struct weir_fault_event *event, uint64_t seq,
                 struct weir_err *err)
 {
-    int r;
+    struct weir_server_faults *faults = server->faults;
+    uint64_t n_changes = faults->health.n_changes;
+    const struct weir_incident *incident;
 
     if (!is_evidence(event))
         return 0;
-    r = store_fault(server, event, seq, err);
-    if (r < 0)
-        return r;
-    weir_health_feed(&server->faults->health, event);
-    server->faults->is_changed = true;
+    incident = weir_health_feed(&faults->health, event);
+    faults->is_changed = true;
     server->dirty = true;
+    if (is_to_store(faults, incident, n_changes, event->at_ms)) {
+        faults->passed_seq = seq > 0 ? 0 : faults->passed_seq;
+        return store_fault(server, event, seq, err);
+    }
+    faults->passed_seq = seq > 0 ? seq : faults->passed_seq;
     return 0;
+}
+
+/* How far the log was read, or the end of a storm would be news again at the next start. */
+static int store_position(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_fault_event nothing = {.at_ms = mono_ms(server),
+                                       .recovery = WEIR_FAULT_RECOVERY_ABSENT,
+                                       .pid = -1,
+                                       .gpu_instance = -1,
+                                       .link = -1,
+                                       .gpc = -1,
+                                       .tpc = -1};
+    uint64_t seq = server->faults->passed_seq;
+
+    server->faults->passed_seq = 0;
+    nothing.device.node = node_of(server, WEIR_STR(""));
+    server->dirty = true;
+    return store_fault(server, &nothing, seq, err);
 }
 
 struct reading {
@@ -192,16 +231,20 @@ int weir_server_faults_read(struct weir_server *server, struct weir_err *err)
     struct weir_err why = WEIR_ERR_INIT;
     struct reading reading = {.server = server, .err = &why};
     int64_t now_ms = mono_ms(server);
+    uint64_t before;
+    bool is_quiet;
     int r;
 
     if (server->fault_source.read == NULL || server->faults == NULL)
         return 0;
+    before = server->faults->last_seq;
     r = server->fault_source.read(server->fault_source.ctx, server->faults->last_seq, on_line,
                                   &reading, &why);
+    is_quiet = server->faults->passed_seq > 0 && server->faults->last_seq == before;
     if (r == 0)
         server->faults->read_mono_ms = now_ms;
     if (r >= 0)
-        return 0;
+        return is_quiet ? store_position(server, err) : 0;
     if (server->failed != 0)
         return weir_error_pass(err, &why);
     weir_log_warn("faults.read", "%s", why.text);

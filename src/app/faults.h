@@ -38,8 +38,10 @@ struct weir_server_faults {
     struct weir_server_marks weir_vec(struct weir_server_mark) marks;
     uint64_t n_judged; /* of health.n_changes */
     uint64_t n_loaded; /* likewise: what was decided up to there an earlier life may have judged */
-    uint64_t last_seq; /* of the kernel's log, in this boot */
-    bool has_past;     /* an earlier life read that log: what is new in it came since */
+    uint64_t passed_seq; /* read and not stored: nothing more came of it; 0: none since the last */
+    int64_t stored_mono_ms[WEIR_INCIDENTS_MAX]; /* when an event of the incident was stored last */
+    uint64_t last_seq;                          /* of the kernel's log, in this boot */
+    bool has_past;        /* an earlier life read that log: what is new in it came since */
     int64_t read_mono_ms; /* when it was read to its end; 0: not yet */
     bool is_changed;      /* the devices are to be looked at again */
     bool is_held;         /* the circuit breaker is open */

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-enum { LINES_MAX = 16, SETTLED_MS = 3000, HOUR_MS = 3600 * 1000 };
+enum { LINES_MAX = 2000, SETTLED_MS = 3000, HOUR_MS = 3600 * 1000 };
 
 struct line {
     uint32_t xid; /* of a switch: SXid */
@@ -109,6 +109,16 @@ static enum weir_device_health health_of(const char *key)
     return (enum weir_device_health)weir_world_device(world, index)->health;
 }
 
+static void put_back(const char *key)
+{
+    assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_DEVICE,
+                                           weir_str(key), WEIR_NODE_READY, app_done(&rig), NULL),
+                     0);
+    tick_until_well();
+    tick_until_well();
+    assert_int_equal(health_of(key), WEIR_DEVICE_HEALTHY);
+}
+
 static const struct weir_server_mark *mark_of(const char *key)
 {
     return weir_server_faults_mark(&rig.server, weir_str(key));
@@ -176,13 +186,7 @@ static void what_was_put_back_is_not_taken_out_by_a_crash(void **state)
     tick_until_well();
     settle();
     assert_int_equal(health_of("GPU-2"), WEIR_DEVICE_UNHEALTHY);
-    assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_DEVICE,
-                                           WEIR_STR("GPU-2"), WEIR_NODE_READY, app_done(&rig),
-                                           NULL),
-                     0);
-    tick_until_well();
-    tick_until_well();
-    assert_int_equal(health_of("GPU-2"), WEIR_DEVICE_HEALTHY);
+    put_back("GPU-2");
     crash();
     tick_until_well();
     tick_until_well();
@@ -420,6 +424,41 @@ static void a_fleet_that_is_gone_is_told_of_once(void **state)
     app_rig_finish(&rig);
 }
 
+/* A GPU that says the same thousands of times in a second does not fill the store. */
+static void a_storm_is_stored_in_part(void **state)
+{
+    int n = 0;
+
+    (void)state;
+    begin_rig();
+    say(48, 2);
+    for (int i = 0; i < 1900; i++) {
+        say(31, 1);
+        if (i % 190 == 189) { /* for ten seconds */
+            tick_until_well();
+            app_rig_pass(&rig, 1000);
+        }
+    }
+    say(79, 1);
+    for (int i = 0; i < 50; i++)
+        say(79, 1);
+    tick_until_well();
+    settle();
+    assert_int_equal(rig.real.each_fault(rig.real.ctx, count, &n, NULL), 0);
+    assert_in_range(n, 30, 60);
+    assert_true(rig.server.faults->passed_seq == 0);
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_UNHEALTHY);
+    assert_int_equal(health_of("GPU-2"), WEIR_DEVICE_UNHEALTHY);
+    put_back("GPU-1");
+    app_rig_pass(&rig, HOUR_MS);
+    crash(); /* the end of the storm is no news */
+    tick_until_well();
+    settle();
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_HEALTHY);
+    assert_int_equal(health_of("GPU-2"), WEIR_DEVICE_UNHEALTHY);
+    app_rig_finish(&rig);
+}
+
 /* Also of a server that runs for months. */
 static void what_does_not_count_any_more_is_forgotten(void **state)
 {
@@ -459,6 +498,7 @@ int main(void)
         cmocka_unit_test(a_fabric_fails_as_one),
         cmocka_unit_test(tries_of_one_user_are_no_fault_of_the_gpu),
         cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
+        cmocka_unit_test(a_storm_is_stored_in_part),
         cmocka_unit_test(what_does_not_count_any_more_is_forgotten),
     };
 
