@@ -14,6 +14,7 @@ struct line {
     uint32_t xid; /* of a switch: SXid */
     uint8_t gpu;
     bool is_of_switch;
+    bool names_no_gpu;
     int64_t at_ms;
 };
 
@@ -33,7 +34,7 @@ static int read_lines(void *ctx, uint64_t after, weir_fault_each each, void *arg
         const struct line *line = &lines[n_told];
         struct weir_fault_event event = {
             .at_ms = line->at_ms,
-            .device = {.bus = line->gpu, .is_known = true},
+            .device = {.bus = line->gpu, .is_known = !line->names_no_gpu},
             .kind = line->is_of_switch ? WEIR_FAULT_SXID : WEIR_FAULT_XID,
             .severity = line->is_of_switch ? WEIR_FAULT_SEVERITY_FATAL : 0,
             .origin = WEIR_FAULT_ORIGIN_KERNEL,
@@ -58,7 +59,7 @@ static int read_lines(void *ctx, uint64_t after, weir_fault_each each, void *arg
 static void say_at(uint32_t xid, uint8_t gpu, int64_t at_ms)
 {
     assert_true(n_lines < LINES_MAX);
-    lines[n_lines++] = (struct line){xid, gpu, false, at_ms};
+    lines[n_lines++] = (struct line){xid, gpu, false, false, at_ms};
     rig.server.dirty = true;
 }
 
@@ -371,6 +372,34 @@ static void a_fabric_fails_as_one(void **state)
     app_rig_finish(&rig);
 }
 
+/* Some GPU of the node has failed: that is told like a person's doing, and can be undone. */
+static void a_node_is_cordoned_for_a_gpu_without_a_name(void **state)
+{
+    const struct weir_world *world;
+
+    (void)state;
+    begin_rig();
+    say(48, 0);
+    lines[0].names_no_gpu = true;
+    tick_until_well();
+    settle();
+    world = weir_edit_view(rig.server.edit);
+    assert_int_equal(weir_world_node(world, 0)->phase, WEIR_NODE_CORDONED);
+    assert_string_equal(app_rig_events(&rig, "node/alpha"),
+                        "node.phase:xid:48;fatal;hardware:>cordoned\n");
+    assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_NODE,
+                                           WEIR_STR("alpha"), WEIR_NODE_READY, app_done(&rig),
+                                           NULL),
+                     0);
+    tick_until_well();
+    crash();
+    tick_until_well();
+    tick_until_well();
+    world = weir_edit_view(rig.server.edit);
+    assert_int_equal(weir_world_node(world, 0)->phase, WEIR_NODE_READY);
+    app_rig_finish(&rig);
+}
+
 /* Who tries a program again that breaks by itself gets the same GPU each time. */
 static void tries_of_one_user_are_no_fault_of_the_gpu(void **state)
 {
@@ -496,6 +525,7 @@ int main(void)
         cmocka_unit_test(a_gpu_that_hung_was_not_reset),
         cmocka_unit_test(a_marked_gpu_that_is_not_listed_is_unhealthy),
         cmocka_unit_test(a_fabric_fails_as_one),
+        cmocka_unit_test(a_node_is_cordoned_for_a_gpu_without_a_name),
         cmocka_unit_test(tries_of_one_user_are_no_fault_of_the_gpu),
         cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
         cmocka_unit_test(a_storm_is_stored_in_part),
