@@ -321,7 +321,8 @@ class Jobs(unittest.TestCase):
 
     def test_every_profile_is_seen_by_all(self):
         names = list(BOUNDS)
-        jobs = {name: self.start("--sim-profile", name, "--gpu-memory", f"{10 + i}Gi") for i, name in enumerate(names)}
+        jobs = {name: self.start("--sim-profile", name, "--gpus", "1", "--gpu-memory", f"{10 + i}Gi")
+                for i, name in enumerate(names)}
         self.wait_until_busy(jobs["steady"][2][0])
         shown = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]}
         stats = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("gpustat", "--json"))["gpus"]}
