@@ -254,7 +254,7 @@ class Clients(unittest.TestCase):
     def test_nvidia_ctk(self):
         tool = os.environ.get("WEIR_NVIDIA_CTK") or shutil.which("nvidia-ctk")
         if tool is None:
-            self.skipTest("no nvidia-ctk: name it in WEIR_NVIDIA_CTK")
+            self.skipTest("no nvidia-ctk: ./dev check builds it where there is a Go that can, else name it in WEIR_NVIDIA_CTK")
         if os.geteuid() != 0:
             self.skipTest("device nodes need root")
         self.make_fleet("2x2xH100")
