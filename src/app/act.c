@@ -1,8 +1,9 @@
 #include "app/launch.h"
 #include "app/server.h"
+#include "base/cleanup.h"
 #include "base/log.h"
 
-enum { CANNOT_EXECUTE = 126 };
+enum { CANNOT_EXECUTE = 126, USE_BYTES_MAX = 128 };
 
 /* Who has to leave room gets its checkpoint signal first; who ends for good does not. */
 void weir_server_stop(struct weir_server *server, uint32_t task)
@@ -71,6 +72,20 @@ static void start(struct weir_server *server, const struct weir_action *action)
     server->dirty = true;
 }
 
+/* Who is warned is whoever reads the log, or the events. */
+static void note_budget(const struct weir_world *before, const struct weir_action *action)
+{
+    weir_cleanup_buf struct weir_buf use = WEIR_BUF_INIT(USE_BYTES_MAX);
+    char name[WEIR_SERVER_TASK_NAME_MAX];
+
+    weir_server_put_use(before, action->task, action->amount, &use);
+    WEIR_LOG_FIELD(field, "subject", weir_server_task_name(before, action->task, name));
+    if (action->cause == WEIR_CAUSE_OVER_BUDGET)
+        weir_log_warn("budget.over", "it uses %s of GPU memory", weir_buf_cstr(&use));
+    else
+        weir_log_info("budget.within", "it keeps to its budget of GPU memory again");
+}
+
 void weir_server_act(struct weir_server *server, const struct weir_world *before,
                      const struct weir_plan *plan)
 {
@@ -80,6 +95,8 @@ void weir_server_act(struct weir_server *server, const struct weir_world *before
 
         if (action->kind == WEIR_ACTION_START)
             start(server, action);
+        else if (action->kind == WEIR_ACTION_NOTIFY)
+            note_budget(before, action);
         else if (!was_queued &&
                  (action->kind == WEIR_ACTION_STOP || action->kind == WEIR_ACTION_EVICT))
             weir_server_stop(server, action->task);

@@ -16,10 +16,21 @@
 /* The variables that weir sets, each where it applies. Where one does not, it is unset: a shell
  * that is a job itself hands its own on. WEIR_TOKEN is never set. */
 static const char *const weirs_own[] = {
-    "CUDA_DEVICE_ORDER", "CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "WEIR_ARRAY_INDEX",
-    "WEIR_ARRAY_SIZE",   "WEIR_ATTEMPT",         "WEIR_JOB_ATTEMPT",       "WEIR_JOB_ID",
-    "WEIR_JOB_NAME",     "WEIR_MEMBERS",         "WEIR_MEMBER_INDEX",      "WEIR_NODE",
-    "WEIR_QUEUE",        "WEIR_TOKEN",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_VISIBLE_DEVICES",
+    "NVIDIA_VISIBLE_DEVICES",
+    "WEIR_ARRAY_INDEX",
+    "WEIR_ARRAY_SIZE",
+    "WEIR_ATTEMPT",
+    "WEIR_GPU_MEMORY_BYTES",
+    "WEIR_JOB_ATTEMPT",
+    "WEIR_JOB_ID",
+    "WEIR_JOB_NAME",
+    "WEIR_MEMBERS",
+    "WEIR_MEMBER_INDEX",
+    "WEIR_NODE",
+    "WEIR_QUEUE",
+    "WEIR_TOKEN",
 };
 
 enum { N_WEIRS_OWN = WEIR_COUNT_OF(weirs_own) };
@@ -119,6 +130,9 @@ static bool put_devices(struct env *env, struct weir_arena *arena, const struct 
                       none ? WEIR_STR("void") : weir_buf_view(&uuids));
 
     weir_buf_finish(&uuids);
+    if (ok && !none && weir_world_hold(world, task->first_hold)->memory_bytes > 0)
+        return put_number(env, arena, "WEIR_GPU_MEMORY_BYTES",
+                          (uint64_t)weir_world_hold(world, task->first_hold)->memory_bytes);
     return ok;
 }
 

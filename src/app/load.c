@@ -1,4 +1,5 @@
 /* Builds the state from what is: devices, queues, live workloads, their tasks, cordons. */
+#include "app/faults.h"
 #include "app/resource.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -22,6 +23,7 @@ struct loading {
 
 void weir_server_unload(struct weir_server *server)
 {
+    weir_server_faults_unload(server);
     weir_world_unref(server->plan_world);
     weir_world_unref(server->world);
     server->plan_world = NULL;
@@ -32,6 +34,7 @@ void weir_server_unload(struct weir_server *server)
         weir_mem_free(attempt->detail);
     weir_vec_finish(&server->attempts);
     weir_map_finish(&server->by_serial);
+    weir_server_forget_gpus(server);
 }
 
 /* ---- queues ---- */
@@ -93,10 +96,12 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
     like.node = node;
     like.index = WEIR_NONE;
     like.health = WEIR_DEVICE_LOST;
+    like.max_sharers = UINT32_MAX; /* it is not known how many it had, and nobody comes to them */
+    like.isolation = WEIR_ISOLATION_NONE;
     if (r == 0)
         r = weir_edit_string(server->edit, WEIR_STR("unknown"), &like.model);
     if (r == 0)
-        r = weir_edit_gpu_class(server->edit, WEIR_STR("unknown"), &like.gpu_class);
+        r = weir_edit_gpu_class(server->edit, WEIR_STR(WEIR_SERVER_CLASS_UNKNOWN), &like.gpu_class);
     return r < 0 ? r : weir_edit_add_device(server->edit, key, &like, ret_index);
 }
 
@@ -196,7 +201,7 @@ static int restore_detail(struct weir_server *server, uint32_t task,
     struct weir_server_attempt *attempt;
     char *detail;
 
-    if (record->detail.len == 0 || !weir_cause_makes_room(record->cause))
+    if (record->detail.len == 0 || !weir_cause_requeues(record->cause))
         return 0;
     attempt = weir_server_attempt_of(server, task);
     detail = attempt != NULL ? weir_mem_strndup(record->detail.ptr, record->detail.len) : NULL;
@@ -336,6 +341,8 @@ static int load_all(struct weir_server *server, struct weir_err *err)
 
     if (r == 0)
         r = server->store.each_queue(server->store.ctx, load_queue, &loading, err);
+    if (r == 0)
+        r = weir_server_faults_load(server, err);
     loading.parents = true;
     if (r == 0)
         r = server->store.each_queue(server->store.ctx, load_queue, &loading, err);
@@ -350,6 +357,19 @@ static int load_all(struct weir_server *server, struct weir_err *err)
     return r;
 }
 
+/* Nothing is given out before it is known what is on it. */
+static int observe_use(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_err cannot = WEIR_ERR_INIT;
+    int r = weir_server_observe_use(server, &cannot);
+
+    if (r == WEIR_E_NO_MEMORY)
+        return weir_error_pass(err, &cannot);
+    if (r < 0)
+        weir_log_warn("gpus.use", "%s", cannot.text);
+    return 0;
+}
+
 int weir_server_load(struct weir_server *server, struct weir_err *err)
 {
     int r;
@@ -360,6 +380,8 @@ int weir_server_load(struct weir_server *server, struct weir_err *err)
     if (server->edit == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the state");
     r = load_all(server, err);
+    if (r == 0)
+        r = observe_use(server, err);
     if (r == 0) {
         server->world = weir_edit_seal(server->edit);
         if (server->world == NULL)

@@ -1,3 +1,4 @@
+#include "app/faults.h"
 #include "app/server.h"
 #include "base/bitset.h"
 #include "base/cleanup.h"
@@ -7,7 +8,11 @@
 
 #include <string.h>
 
-enum { SIMULATED_BYTES_DEFAULT_MIB = 2048, SETTLE_MS = 5 };
+enum {
+    SETTLE_MS = 5,
+    SHARERS_MAX = 16, /* they take turns: of more each would have too few */
+    COMPUTE_MODE_SHARED = 0
+};
 
 struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, uint32_t task)
 {
@@ -28,58 +33,6 @@ void weir_server_attempt_set(struct weir_server_attempt *attempt,
 
 /* ---- attempts ---- */
 
-/* A simulated driver is told which process uses the devices, as a real one would know by itself. */
-static void occupy(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt,
-                   uint32_t pid)
-{
-    const struct weir_world *world = weir_edit_view(server->edit);
-
-    if (server->gpu.occupy == NULL || attempt->is_occupying)
-        return;
-    attempt->is_occupying = 1;
-    for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
-        const struct weir_hold *hold = weir_world_hold(world, h);
-        const struct weir_device *device = weir_world_device(world, hold->device);
-        int64_t bytes =
-            hold->memory_bytes > 0 ? hold->memory_bytes : SIMULATED_BYTES_DEFAULT_MIB * WEIR_MIB;
-        struct weir_err err = WEIR_ERR_INIT;
-
-        int r = server->gpu.occupy(server->gpu.ctx, weir_world_string(world, device->uuid), pid,
-                                   bytes, &err);
-
-        if (r == WEIR_E_NOT_FOUND && !server->said_other_fleet) {
-            server->said_other_fleet = true;
-            weir_log_warn("gpu.occupy",
-                          "jobs run on GPUs that are not among those simulated now (%s): they go "
-                          "on; start weir with the --simulate it had, or with another --data",
-                          err.text);
-        } else if (r < 0 && r != WEIR_E_NOT_FOUND) {
-            weir_log_warn("gpu.occupy", "%s", err.text);
-        }
-        h = hold->next_of_task;
-    }
-}
-
-/* Also what this server did not tell it itself, but before its state was built anew. */
-static void vacate(struct weir_server *server, uint32_t task, uint32_t pid)
-{
-    const struct weir_world *world = weir_edit_view(server->edit);
-
-    if (server->gpu.vacate == NULL || pid == 0)
-        return;
-    for (uint32_t h = weir_world_task(world, task)->first_hold; h != WEIR_NONE;) {
-        const struct weir_hold *hold = weir_world_hold(world, h);
-        const struct weir_device *device = weir_world_device(world, hold->device);
-        struct weir_err err = WEIR_ERR_INIT;
-        int r =
-            server->gpu.vacate(server->gpu.ctx, weir_world_string(world, device->uuid), pid, &err);
-
-        if (r < 0 && r != WEIR_E_NOT_FOUND) /* it may have ended before it was seen */
-            weir_log_warn("gpu.vacate", "%s", err.text);
-        h = hold->next_of_task;
-    }
-}
-
 static int see_end(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt,
                    const struct weir_cluster_facts *facts, struct weir_err *err)
 {
@@ -93,7 +46,7 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
     }
     weir_mem_free(attempt->detail);
     attempt->detail = detail;
-    vacate(server, task, facts->pid);
+    weir_server_vacate(server, task, facts->pid);
     row->ended = facts->end;
     /* It was seen running: then its record is gone, and nobody knows what became of it. */
     if (facts->end == WEIR_END_NOT_STARTED && row->state == WEIR_TASK_RUNNING)
@@ -114,6 +67,7 @@ int weir_server_see(struct weir_server *server, uint32_t task,
 {
     const struct weir_task *row = weir_world_task(weir_edit_view(server->edit), task);
     struct weir_server_attempt *attempt = weir_server_attempt_of(server, task);
+    int r;
 
     if (!weir_task_state_holds(row->state) || row->ended != WEIR_END_NOT || attempt == NULL)
         return 0;
@@ -121,8 +75,9 @@ int weir_server_see(struct weir_server *server, uint32_t task,
         return see_end(server, task, attempt, facts, err);
     if (facts->phase != WEIR_SEEN_RUNNING)
         return 0;
-    if (facts->pid != 0)
-        occupy(server, task, attempt, facts->pid);
+    r = facts->pid != 0 ? weir_server_occupy(server, task, attempt, facts->pid, err) : 0;
+    if (r < 0)
+        return r;
     if (row->state == WEIR_TASK_STOPPING && attempt->is_asked_to_stop != row->stop_cause)
         weir_server_stop(server, task);
     if (row->state != WEIR_TASK_STARTING)
@@ -213,6 +168,30 @@ void weir_server_take_notices(struct weir_server *server, bool is_watched)
 
 /* ---- devices ---- */
 
+/* One that fails may tell its name and not what it is: then it is known, and serves nobody. */
+static bool is_told(const struct weir_gpu_device *seen)
+{
+    return seen->state == WEIR_GPU_READY || seen->memory_total_bytes > 0;
+}
+
+static bool was_told(const struct weir_world *world, uint32_t index)
+{
+    struct weir_str class =
+        weir_world_gpu_class_name(world, weir_world_device(world, index)->gpu_class);
+
+    return !weir_str_eq_c(class, WEIR_SERVER_CLASS_UNKNOWN);
+}
+
+static int intern_cause(struct weir_server *server, struct weir_str cause, uint32_t *ret,
+                        struct weir_err *err)
+{
+    int r = cause.len > 0 ? weir_edit_string(server->edit, weir_str_cut(cause, 128), ret) : 0;
+
+    if (cause.len == 0)
+        *ret = WEIR_NONE;
+    return r < 0 ? weir_error(err, r, "no room for what a GPU suffers from") : 0;
+}
+
 static int intern_device(struct weir_server *server, const struct weir_gpu_device *seen,
                          struct weir_device *device, struct weir_err *err)
 {
@@ -221,7 +200,9 @@ static int intern_device(struct weir_server *server, const struct weir_gpu_devic
     if (r == 0)
         r = weir_edit_string(server->edit, weir_str_sub(seen->name, 0, 128), &device->model);
     if (r == 0)
-        r = weir_edit_gpu_class(server->edit, seen->class, &device->gpu_class);
+        r = weir_edit_gpu_class(server->edit,
+                                is_told(seen) ? seen->class : WEIR_STR(WEIR_SERVER_CLASS_UNKNOWN),
+                                &device->gpu_class);
     if (r < 0)
         return weir_error(err, r, "cannot take in GPU '%.*s'", WEIR_STR_ARG(seen->uuid));
     return 0;
@@ -303,21 +284,41 @@ static int take_in_node(struct weir_server *server, struct weir_str name, uint32
     return put_back_node(server, *ret_node, name, err);
 }
 
+/* A GPU that is cut into instances is given out by instance; one in an exclusive mode lets in one
+ * process only. */
+static uint32_t sharers_of(const struct weir_gpu_device *seen)
+{
+    bool is_exclusive =
+        (seen->valid & WEIR_GPU_HAS_COMPUTE_MODE) != 0 && seen->compute_mode != COMPUTE_MODE_SHARED;
+
+    return seen->mig_mode || is_exclusive ? 1 : SHARERS_MAX;
+}
+
 /* Everything the driver tells of a device. */
 static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
                        struct weir_device *device, struct weir_err *err)
 {
     struct weir_server_cordon cordon;
+    enum weir_device_health health;
+    struct weir_str cause;
     int r = intern_device(server, seen, device, err);
 
     if (r == 0)
         r = weir_server_find_cordon(server, WEIR_SUBJECT_DEVICE, seen->uuid, &cordon, err);
+    if (r == 0)
+        r = weir_server_faults_of(server, seen, &health, &cause, err);
+    if (r == 0)
+        r = intern_cause(server, cause, &device->health_cause, err);
     if (r < 0)
         return r;
     device->index = seen->index;
-    device->health = seen->is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY;
+    device->health = health;
     device->cordoned = cordon.phase != WEIR_NODE_READY;
     device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
+    device->max_sharers = sharers_of(seen);
+    if (device->max_sharers < device->n_sharers)
+        device->max_sharers = device->n_sharers;
+    device->isolation = WEIR_ISOLATION_NONE; /* turns are taken on it, nothing is walled off */
     return 0;
 }
 
@@ -355,10 +356,12 @@ static int add_device(struct weir_server *server, const struct weir_key *key,
         return r;
     if (weir_edit_add_device(server->edit, key, &like, &index) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
-    return add_capacity(server, like.node, like.gpu_class, err);
+    server->dirty = true;
+    return is_told(seen) ? add_capacity(server, like.node, like.gpu_class, err) : 0;
 }
 
-/* One that was known only as the holder of a running task (load.c), and is listed again. */
+/* One that was known by its name only: as the holder of a running task (load.c), or because it
+ * failed when it was first seen. */
 static int put_back_device(struct weir_server *server, uint32_t index,
                            const struct weir_gpu_device *seen, struct weir_err *err)
 {
@@ -374,22 +377,69 @@ static int put_back_device(struct weir_server *server, uint32_t index,
     return r < 0 ? r : add_capacity(server, device->node, device->gpu_class, err);
 }
 
+static void log_health(const struct weir_server *server, const struct weir_device *row,
+                       uint32_t before, struct weir_str cause)
+{
+    struct weir_str uuid = weir_world_string(weir_edit_view(server->edit), row->uuid);
+
+    if (row->health == WEIR_DEVICE_LOST)
+        weir_log_warn("gpu.lost", "%.*s does not answer: %.*s", WEIR_STR_ARG(uuid),
+                      WEIR_STR_ARG(cause));
+    else if (row->health == WEIR_DEVICE_HEALTHY && before == WEIR_DEVICE_LOST)
+        weir_log_info("gpu.back", "%.*s answers again", WEIR_STR_ARG(uuid));
+}
+
 static int set_health(struct weir_server *server, uint32_t index, enum weir_device_health health,
-                      struct weir_err *err)
+                      struct weir_str cause, struct weir_err *err)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_device *row;
+    uint32_t before;
+    uint32_t why;
+    int r;
 
     if (weir_world_device(world, index)->health == health)
         return 0;
+    r = intern_cause(server, cause, &why, err);
+    if (r < 0)
+        return r;
     row = weir_edit_device(server->edit, index);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU's health");
+    before = row->health;
     row->health = health;
+    row->health_cause = why;
     server->dirty = true;
-    if (health == WEIR_DEVICE_LOST)
-        weir_log_warn("gpu.lost", "%.*s does not answer",
-                      WEIR_STR_ARG(weir_world_string(world, row->uuid)));
+    log_health(server, row, before, cause);
+    return 0;
+}
+
+/* As the driver shows it, and as what is known of faults has it. */
+static int update_health(struct weir_server *server, uint32_t index,
+                         const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    enum weir_device_health health;
+    struct weir_str cause;
+    int r = weir_server_faults_of(server, seen, &health, &cause, err);
+
+    return r < 0 ? r : set_health(server, index, health, cause, err);
+}
+
+/* Those who share it go on. */
+static int set_sharers(struct weir_server *server, uint32_t index,
+                       const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    const struct weir_device *known = weir_world_device(weir_edit_view(server->edit), index);
+    uint32_t n = sharers_of(seen) > known->n_sharers ? sharers_of(seen) : known->n_sharers;
+    struct weir_device *row;
+
+    if (seen->state != WEIR_GPU_READY || known->max_sharers == n)
+        return 0;
+    row = weir_edit_device(server->edit, index);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for how a GPU is shared");
+    row->max_sharers = n;
+    server->dirty = true;
     return 0;
 }
 
@@ -403,7 +453,8 @@ static int mark_missing(struct weir_server *server, const struct weir_bitset *se
     for (uint32_t i = weir_table_next(devices, 0); r == 0 && i != WEIR_NONE;
          i = weir_table_next(devices, i + 1))
         if (!weir_bitset_has(seen, i))
-            r = set_health(server, i, WEIR_DEVICE_LOST, err);
+            r = set_health(server, i, WEIR_DEVICE_LOST, WEIR_STR("the driver does not list it"),
+                           err);
     return r;
 }
 
@@ -422,11 +473,12 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
 
         if (index == WEIR_NONE)
             r = add_device(server, &key, &devices[i], err);
-        else if (weir_world_device(weir_edit_view(server->edit), index)->index == WEIR_NONE)
+        else if (!was_told(weir_edit_view(server->edit), index) && is_told(&devices[i]))
             r = put_back_device(server, index, &devices[i], err);
         else
-            r = set_health(server, index,
-                           devices[i].is_lost ? WEIR_DEVICE_LOST : WEIR_DEVICE_HEALTHY, err);
+            r = update_health(server, index, &devices[i], err);
+        if (r == 0 && index != WEIR_NONE)
+            r = set_sharers(server, index, &devices[i], err);
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
@@ -450,6 +502,41 @@ static int observe_devices(struct weir_server *server, bool *ret_is_half_made, s
     return r;
 }
 
+static void on_gpu_event(void *arg, const struct weir_gpu_event *event)
+{
+    struct weir_server *server = arg;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    if (server->edit != NULL && weir_server_faults_note(server, event, &err) < 0)
+        weir_log_error("gpu.event", "%s",
+                       err.text); /* the transaction has failed: all is read anew */
+    weir_log_debug("gpu.event", "%s: type 0x%llx, data %llu, GPU instance %d, compute instance %d",
+                   event->uuid, (unsigned long long)event->type, (unsigned long long)event->data,
+                   event->gpu_instance, event->compute_instance);
+}
+
+bool weir_server_collect_gpus(struct weir_server *server)
+{
+    const struct weir_gpu_sink sink = {.event = on_gpu_event, .arg = server};
+
+    return server->gpu.collect != NULL && server->gpu.collect(server->gpu.ctx, &sink);
+}
+
+int weir_server_observe_faults(struct weir_server *server, struct weir_err *err)
+{
+    bool is_half_made;
+    int r = weir_server_faults_read(server, err);
+
+    if (r == 0)
+        r = weir_server_faults_judge(server, err);
+    if (r < 0 || server->faults == NULL || !server->faults->is_changed)
+        return r;
+    server->faults->is_changed = false;
+    r = observe_devices(server, &is_half_made, err);
+    /* A driver that is away tells nothing new; what was half made is the tick's to give up. */
+    return r < 0 && !is_half_made ? 0 : r;
+}
+
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err)
 {
     bool is_half_made;
@@ -471,5 +558,7 @@ void weir_server_look(struct weir_server *server, bool devices_too)
     }
     if (is_half_made)
         weir_server_fail(server, r, &err);
+    else if (weir_server_faults_read(server, &err) < 0)
+        weir_log_warn("faults.look", "%s", err.text); /* the transaction has failed by then */
     server->dirty |= server->has_news;
 }

@@ -75,7 +75,7 @@ static struct weir_str node_name(const struct weir_world *world, uint32_t node)
  * did. */
 static int64_t ended_at(const struct weir_task *task, struct weir_now now)
 {
-    if (task->state == WEIR_TASK_QUEUED && weir_cause_makes_room(task->cause))
+    if (task->state == WEIR_TASK_QUEUED && weir_cause_requeues(task->cause))
         return task->ended_wall_ms;
     if (!weir_task_state_is_final(task->state))
         return 0;
@@ -254,7 +254,7 @@ static void sum_up_leaving(struct weir_server *server, const struct weir_world *
     for (uint32_t t = w->first_task; t != WEIR_NONE && detail->len == 0;) {
         const struct weir_task *task = weir_world_task(after, t);
 
-        if (task->state == WEIR_TASK_QUEUED && weir_cause_makes_room(task->cause)) {
+        if (task->state == WEIR_TASK_QUEUED && weir_cause_requeues(task->cause)) {
             record->cause = task->cause;
             weir_buf_puts(detail, detail_of(server, t));
         }
@@ -315,6 +315,9 @@ static const char *event_kind(const struct weir_action *action)
         return "workload.evicting";
     case WEIR_ACTION_SETTLE:
         return action->state == WEIR_TASK_QUEUED ? "workload.requeued" : "workload.ended";
+    case WEIR_ACTION_NOTIFY:
+        return action->cause == WEIR_CAUSE_OVER_BUDGET ? "workload.over-budget"
+                                                       : "workload.within-budget";
     case WEIR_ACTION_RESHAPE:
     case WEIR_ACTION_SHARE:
     case WEIR_ACTION_CORDON:
@@ -322,7 +325,6 @@ static const char *event_kind(const struct weir_action *action)
     case WEIR_ACTION_REQUEST_NODE:
     case WEIR_ACTION_SCALE:
     case WEIR_ACTION_ROUTE:
-    case WEIR_ACTION_NOTIFY:
     case WEIR_ACTION_KIND_MAX:
         break;
     }
@@ -362,6 +364,10 @@ static int write_action_event(struct weir_server *server, const struct weir_worl
     if (action->kind == WEIR_ACTION_EVICT && action->for_whom != WEIR_NONE)
         weir_buf_printf(&detail, " for job %llu",
                         (unsigned long long)weir_world_workload(after, action->for_whom)->number);
+    if (action->kind == WEIR_ACTION_NOTIFY && action->cause == WEIR_CAUSE_OVER_BUDGET) {
+        weir_buf_reset(&detail);
+        weir_server_put_use(after, action->task, action->amount, &detail);
+    }
     if (action->kind == WEIR_ACTION_SETTLE && is->exit_status != 0)
         weir_buf_printf(&detail, " %s", weir_status_text(is->exit_status, status));
     if (action->kind == WEIR_ACTION_SETTLE && why[0] != '\0')
@@ -460,6 +466,27 @@ static int write_due(struct weir_server *server, const struct due *due,
     return r;
 }
 
+/* Which of its GPUs failed, and how that showed. */
+static void say_what_failed(const struct weir_world *world, const struct weir_task *task,
+                            char text[WEIR_CLUSTER_DETAIL_MAX])
+{
+    snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "its GPU failed");
+    for (uint32_t h = task->first_hold; h != WEIR_NONE;) {
+        const struct weir_hold *hold = weir_world_hold(world, h);
+        const struct weir_device *device = weir_world_device(world, hold->device);
+        struct weir_str uuid = weir_world_string(world, device->uuid);
+        struct weir_str cause = weir_world_string(world, device->health_cause);
+
+        h = hold->next_of_task;
+        if (device->health != WEIR_DEVICE_UNHEALTHY)
+            continue;
+        snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "%.*s failed: %.*s",
+                 WEIR_STR_ARG(weir_str_cut(uuid, 48)),
+                 WEIR_STR_ARG(weir_str_cut(cause, WEIR_CLUSTER_DETAIL_MAX - 64)));
+        return;
+    }
+}
+
 /* Why an attempt had to leave is kept with its task while that waits again. */
 static int note_why_left(struct weir_server *server, const struct weir_world *before,
                          const struct weir_action *action, struct weir_err *err)
@@ -471,9 +498,11 @@ static int note_why_left(struct weir_server *server, const struct weir_world *be
     char text[WEIR_CLUSTER_DETAIL_MAX];
 
     if (action->kind != WEIR_ACTION_SETTLE || action->state != WEIR_TASK_QUEUED ||
-        !weir_cause_makes_room(action->cause))
+        !weir_cause_requeues(action->cause))
         return 0;
-    if (action->cause == WEIR_CAUSE_DRAINED)
+    if (action->cause == WEIR_CAUSE_DEVICE_FAULT)
+        say_what_failed(before, task, text);
+    else if (action->cause == WEIR_CAUSE_DRAINED)
         snprintf(text, sizeof(text), "drained off node %.*s", WEIR_STR_ARG(node));
     else if (other != 0)
         snprintf(text, sizeof(text), "%s for job %llu",

@@ -16,6 +16,7 @@
  * wires them: load.c builds the state, observe.c sees, persist.c writes, act.c does, service*.c
  * take requests, up.c starts it all. cmd/ is the command line. */
 #include "app/decision_log.h"
+#include "app/faults.h"
 #include "app/server.h"
 #include "base/log.h"
 #include "base/time.h"
@@ -153,7 +154,10 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     }
     if (r < 0)
         return give_up(server, weir_error_pass(err, &server->failure), err);
-    r = weir_server_observe_attempts(server, server->look_at_all, err);
+    /* First the faults: an attempt that one of them ended is to be seen so. */
+    r = weir_server_observe_faults(server, err);
+    if (r == 0)
+        r = weir_server_observe_attempts(server, server->look_at_all, err);
     if (r < 0)
         return give_up(server, r, err);
     server->has_news = false;
@@ -192,6 +196,7 @@ static bool was_clock_set(const struct weir_server *server, struct weir_now now)
 int64_t weir_server_wake(const struct weir_server *server)
 {
     struct weir_now now = server->clock.now(server->clock.ctx);
+    int64_t faults_due = weir_server_faults_due(server);
     int64_t wake_ms = WEIR_TIME_NEVER;
 
     if (server->retry_mono_ms > now.mono_ms)
@@ -200,6 +205,8 @@ int64_t weir_server_wake(const struct weir_server *server)
         return now.wall_ms;
     if (server->settle_mono_ms > 0)
         wake_ms = now.wall_ms + (server->settle_mono_ms - now.mono_ms);
+    if (faults_due != INT64_MAX && now.wall_ms + (faults_due - now.mono_ms) < wake_ms)
+        wake_ms = now.wall_ms + (faults_due - now.mono_ms);
     if (server->plan.wake_wall_ms <= 0 || server->plan.wake_wall_ms == WEIR_TIME_NEVER)
         return wake_ms;
     if (was_clock_set(server, now))

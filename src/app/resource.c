@@ -265,6 +265,7 @@ int weir_resource_queue(const struct weir_tree *spec, enum weir_resource_origin 
                                .budget_uusd = INT64_MAX,
                                .open_hours = WEIR_NONE};
     struct weir_str isolation = read_str(spec, "isolation");
+    struct weir_str over_budget = read_str(spec, "overBudget");
     int64_t priority = 0;
     int64_t weight = 1;
     bool preemptible = true;
@@ -281,6 +282,8 @@ int weir_resource_queue(const struct weir_tree *spec, enum weir_resource_origin 
         return weir_error_code(err);
     if (isolation.len > 0)
         queue.isolation = (uint32_t)weir_isolation_from_name(isolation);
+    if (over_budget.len > 0)
+        queue.over_budget = (uint32_t)weir_over_budget_from_name(over_budget);
     queue.priority = (int32_t)priority;
     queue.weight = (uint32_t)weight;
     queue.preemptible = preemptible;
@@ -297,6 +300,8 @@ struct weir_str weir_resource_queue_parent(const struct weir_tree *spec)
 
 struct numbers {
     int64_t gpus_mgpu;
+    int64_t gpu_memory_bytes; /* of each GPU at least, or its budget on one */
+    bool has_budget;          /* on a GPU beside others: what of it that is, is not known yet */
     int64_t cpu_mcpu;
     int64_t memory_bytes;
     int64_t members;
@@ -309,10 +314,14 @@ struct numbers {
 static int read_numbers(const struct weir_tree *spec, struct numbers *n, struct weir_err *err)
 {
     const struct weir_tree *cpu = weir_tree_get(spec, "cpu");
+    const struct weir_tree *gpus = weir_tree_get(spec, "gpus");
     int r;
 
     *n = (struct numbers){.gpus_mgpu = WEIR_MGPU_PER_GPU, .members = 1};
-    r = read_amount(weir_tree_get(spec, "gpus"), false, &n->gpus_mgpu, err);
+    r = read_amount(gpus, false, &n->gpus_mgpu, err);
+    if (r == 0)
+        r = read_amount(weir_tree_get(spec, "gpuMemory"), true, &n->gpu_memory_bytes, err);
+    n->has_budget = gpus == NULL && n->gpu_memory_bytes > 0;
     if (r == 0)
         r = read_amount(cpu, false, &n->cpu_mcpu, err);
     if (r == 0)
@@ -339,11 +348,11 @@ static int check_numbers(const struct weir_tree *spec, const struct numbers *n,
 {
     const struct weir_tree *gpus = weir_tree_get(spec, "gpus");
 
-    if (n->gpus_mgpu > WEIR_MGPU_PER_GPU && n->gpus_mgpu % WEIR_MGPU_PER_GPU != 0) {
-        weir_tree_error(gpus, err, "'%.*s' GPUs: more than one must be a whole number",
+    if (n->gpus_mgpu % WEIR_MGPU_PER_GPU != 0) {
+        weir_tree_error(gpus, err, "'%.*s' GPUs: it must be a whole number",
                         WEIR_STR_ARG(gpus->text));
-        return weir_error_hint(err, "ask for %lld or for a part below 1",
-                               (long long)(n->gpus_mgpu / WEIR_MGPU_PER_GPU + 1));
+        return weir_error_hint(err, "a part of one is asked for by its memory: gpuMemory, without "
+                                    "gpus");
     }
     if (n->array > 0 && n->members > 1)
         return weir_tree_error(weir_tree_get(spec, "array"), err,
@@ -384,33 +393,60 @@ static int read_class(const struct weir_tree *model, enum weir_resource_origin o
     return 0;
 }
 
+/* What of a GPU a budget counts as, in quotas and on the device: its part of the largest that it
+ * can be on. More than that it may be of a smaller one, which then has no memory left for others
+ * before it has no time. */
+static int64_t part_of_budget(const struct weir_world *world, uint32_t class, int64_t bytes)
+{
+    int64_t largest = bytes;
+    int64_t part;
+
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
+        const struct weir_device *row = weir_world_device(world, i);
+
+        if ((class == WEIR_NONE || row->gpu_class == class) && row->memory_bytes > largest)
+            largest = row->memory_bytes;
+    }
+    part = bytes / (largest / WEIR_MGPU_PER_GPU + 1);
+    if (part < 1)
+        return 1;
+    return part < WEIR_MGPU_PER_GPU ? part : WEIR_MGPU_PER_GPU - 1;
+}
+
 static int read_shape(const struct weir_tree *spec, const struct numbers *n,
                       enum weir_resource_origin origin, struct weir_edit *edit,
                       struct weir_shape *shape, struct weir_err *err)
 {
     const struct weir_tree *model = weir_tree_get(spec, "gpuModel");
     struct weir_str isolation = read_str(spec, "isolation");
-    int64_t whole = n->gpus_mgpu / WEIR_MGPU_PER_GPU;
-    int r;
+    int64_t mgpu = n->gpus_mgpu;
+    int r = 0;
 
-    *shape =
-        (struct weir_shape){.gpu_class = WEIR_NONE, .mig_profile = WEIR_NONE, .labels = WEIR_NONE};
-    shape->n_devices = (uint32_t)(n->gpus_mgpu > 0 && whole == 0 ? 1 : whole);
-    shape->device_mgpu = n->gpus_mgpu >= WEIR_MGPU_PER_GPU ? WEIR_MGPU_PER_GPU : n->gpus_mgpu;
+    *shape = (struct weir_shape){.gpu_class = WEIR_NONE,
+                                 .mig_profile = WEIR_NONE,
+                                 .labels = WEIR_NONE,
+                                 .device_mgpu = WEIR_MGPU_PER_GPU,
+                                 .device_memory_bytes = n->gpu_memory_bytes};
+    if (model != NULL)
+        r = read_class(model, origin, edit, &shape->gpu_class, err);
+    if (r < 0)
+        return r;
+    if (n->has_budget) {
+        mgpu = part_of_budget(weir_edit_view(edit), shape->gpu_class, shape->device_memory_bytes);
+        shape->device_mgpu = mgpu;
+    }
+    shape->n_devices = n->has_budget ? 1 : (uint32_t)(mgpu / WEIR_MGPU_PER_GPU);
     /* A whole device is its own wall; a part of one accepts what it asks for. */
-    shape->isolation = whole > 0 ? WEIR_ISOLATION_HARDWARE : WEIR_ISOLATION_NONE;
+    shape->isolation = mgpu >= WEIR_MGPU_PER_GPU ? WEIR_ISOLATION_HARDWARE : WEIR_ISOLATION_NONE;
     if (isolation.len > 0)
         shape->isolation = (uint32_t)weir_isolation_from_name(isolation);
-    if (model != NULL) {
-        r = read_class(model, origin, edit, &shape->gpu_class, err);
-        if (r < 0)
-            return r;
-        add_amount(shape, shape->gpu_class, n->gpus_mgpu);
-    }
-    add_amount(shape, WEIR_RES_GPU, n->gpus_mgpu);
+    if (model != NULL)
+        add_amount(shape, shape->gpu_class, mgpu);
+    add_amount(shape, WEIR_RES_GPU, mgpu);
     add_amount(shape, WEIR_RES_CPU, n->cpu_mcpu);
     add_amount(shape, WEIR_RES_MEMORY, n->memory_bytes);
-    return read_amount(weir_tree_get(spec, "gpuMemory"), true, &shape->device_memory_bytes, err);
+    return 0;
 }
 
 static int read_retry_on(const struct weir_tree *spec, struct weir_edit *edit, uint32_t *ret_span,
@@ -525,24 +561,26 @@ int weir_resource_assumed(const struct weir_tree *spec, const struct weir_resour
     int64_t n_cpus = whole_amount(&ask->shape, WEIR_RES_CPU);
     const struct {
         const char *field;
-        enum weir_tree_kind kind;
         const char *text;
+        enum weir_tree_kind kind;
+        bool is_left_out;
     } fields[] = {
-        {"queue", WEIR_TREE_STRING, weir_str_dup(ask->queue, arena)},
-        {"class", WEIR_TREE_STRING, weir_class_name((enum weir_class)w->class)},
-        {"priority", WEIR_TREE_NUMBER, weir_arena_printf(arena, "%d", w->priority)},
-        {"preemptible", WEIR_TREE_BOOL, w->preemptible ? "true" : "false"},
-        {"gpus", WEIR_TREE_STRING,
-         weir_arena_printf(arena, "%lld", (long long)whole_amount(&ask->shape, WEIR_RES_GPU))},
-        {"cpu", WEIR_TREE_STRING, weir_arena_printf(arena, "%lld", (long long)n_cpus)},
+        {"queue", weir_str_dup(ask->queue, arena), WEIR_TREE_STRING, false},
+        {"class", weir_class_name((enum weir_class)w->class), WEIR_TREE_STRING, false},
+        {"priority", weir_arena_printf(arena, "%d", w->priority), WEIR_TREE_NUMBER, false},
+        {"preemptible", w->preemptible ? "true" : "false", WEIR_TREE_BOOL, false},
+        /* A part of a GPU is asked for by its memory: no number of whole ones stands for it. */
+        {"gpus",
+         weir_arena_printf(arena, "%lld", (long long)whole_amount(&ask->shape, WEIR_RES_GPU)),
+         WEIR_TREE_STRING, weir_tree_get(spec, "gpuMemory") != NULL},
+        {"cpu", weir_arena_printf(arena, "%lld", (long long)n_cpus), WEIR_TREE_STRING, n_cpus == 0},
     };
     struct weir_tree *assumed = weir_tree_add(NULL, WEIR_TREE_OBJECT, WEIR_STR(""), arena);
 
     for (size_t i = 0; assumed != NULL && i < WEIR_COUNT_OF(fields); i++) {
         struct weir_tree *node;
 
-        if (weir_tree_get(spec, fields[i].field) != NULL ||
-            (strcmp(fields[i].field, "cpu") == 0 && n_cpus == 0))
+        if (weir_tree_get(spec, fields[i].field) != NULL || fields[i].is_left_out)
             continue;
         node = weir_tree_add(assumed, fields[i].kind, weir_str(fields[i].field), arena);
         if (node == NULL || fields[i].text == NULL)

@@ -10,6 +10,7 @@
 #define WEIR_APP_SERVER_H
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/vec.h"
@@ -18,11 +19,13 @@
 #include "model/world_edit.h"
 #include "port/clock.h"
 #include "port/cluster.h"
+#include "port/fault.h"
 #include "port/gpu.h"
 #include "port/service.h"
 #include "port/store.h"
 
 struct weir_decision_log;
+struct weir_server_faults;
 
 /* The running attempt of a task, by the task's index. serial 0: none. */
 struct weir_server_attempt {
@@ -32,6 +35,26 @@ struct weir_server_attempt {
     char *detail;              /* why it could not be started, or why it had to leave; owned;
                                   NULL: nothing is known */
 };
+
+/* A process on a GPU, as of the newest sample. */
+struct weir_server_process {
+    uint64_t serial; /* of the attempt it is of; 0: of none */
+    uint32_t pid;
+    uint32_t uid;
+    int64_t used_bytes; /* < 0: not known */
+    uint32_t n_alien;   /* samples in a row in which it had no business there */
+    bool only_draws;    /* it shows pictures, and computes nothing */
+    bool is_foreign;
+};
+
+/* What is on a device, by the device's index. */
+struct weir_server_gpu {
+    int64_t read_ms; /* of the sample; 0: none yet */
+    struct processes weir_vec(struct weir_server_process) processes; /* by pid */
+};
+
+/* The class of a GPU that is known by its name only. */
+#define WEIR_SERVER_CLASS_UNKNOWN "unknown"
 
 struct weir_server_done {
     struct weir_done done;
@@ -43,6 +66,7 @@ struct weir_server {
     struct weir_store store;
     struct weir_cluster cluster;
     struct weir_gpu_port gpu;
+    struct weir_fault_source fault_source;
     struct weir_clock clock;
     struct weir_policy policy;
     struct weir_decision_log *log; /* NULL: none */
@@ -65,7 +89,9 @@ struct weir_server {
     uint32_t plan_arena;
     struct attempts weir_vec(struct weir_server_attempt) attempts;
     struct weir_map by_serial; /* attempt → task */
-    int64_t last_seq;          /* newest event in the store */
+    struct gpus weir_vec(struct weir_server_gpu) gpus;
+    int64_t last_seq;                  /* newest event in the store */
+    struct weir_server_faults *faults; /* app/faults.h */
 
     /* the tick under way */
     bool in_transaction;
@@ -138,8 +164,12 @@ struct weir_server_cordon {
 };
 int weir_server_find_cordon(struct weir_server *server, uint32_t kind, struct weir_str name,
                             struct weir_server_cordon *ret, struct weir_err *err);
-/* Reads the devices; adds, updates, marks lost. */
+/* Takes over what the GPUs' driver told, and logs its events. True: the devices changed. */
+bool weir_server_collect_gpus(struct weir_server *server);
+/* Takes in the devices as they were last read; adds, updates, marks lost. */
 int weir_server_observe_devices(struct weir_server *server, struct weir_err *err);
+/* What is told of faults by now, and what that makes of the devices. */
+int weir_server_observe_faults(struct weir_server *server, struct weir_err *err);
 /* Both, for the devices where asked; logs what fails, and fails the transaction where that left
  * half of it in the edit. */
 void weir_server_look(struct weir_server *server, bool devices_too);
@@ -151,6 +181,28 @@ struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server,
 /* Another attempt in its place; serial 0: none. */
 void weir_server_attempt_set(struct weir_server_attempt *attempt,
                              const struct weir_cluster_ref *ref);
+
+/* ---- simulate.c ---- */
+/* Tells a simulated driver once of a process of the task. What it refuses is logged; the only error
+ * is WEIR_E_NO_MEMORY. */
+int weir_server_occupy(struct weir_server *server, uint32_t task,
+                       struct weir_server_attempt *attempt, uint32_t pid, struct weir_err *err);
+/* Also what this server did not tell it itself, but before its state was built anew. */
+void weir_server_vacate(struct weir_server *server, uint32_t task, uint32_t pid);
+/* ---- usage.c ---- */
+/* Takes in what the processes on the devices use, of each sample that was not looked at yet. */
+int weir_server_observe_use(struct weir_server *server, struct weir_err *err);
+/* The same; logs what fails, and fails the transaction where that left half of it in the edit. */
+void weir_server_look_at_use(struct weir_server *server);
+/* As it was last seen on the device of this name. */
+bool weir_server_find_process(const struct weir_server *server, struct weir_str uuid, uint32_t pid,
+                              struct weir_server_process *ret);
+void weir_server_forget_gpus(struct weir_server *server);
+/* "24.0 GiB of 20.0 GiB": what the task uses of the budgets that it holds. */
+void weir_server_put_use(const struct weir_world *world, uint32_t task, int64_t used_bytes,
+                         struct weir_buf *out);
+/* The task of an attempt, or WEIR_NONE. */
+uint32_t weir_server_task_of(const struct weir_server *server, uint64_t serial);
 
 /* ---- persist.c ---- */
 /* "workload/42", of several tasks "workload/42/3": as events and the log name a task. */

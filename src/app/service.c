@@ -2,6 +2,7 @@
  * transaction and the edit; a write that fails half-way fails the whole transaction
  * (transaction.c), so nothing is ever half applied. */
 #include "app/decision_log.h"
+#include "app/faults.h"
 #include "app/service_impl.h"
 #include "base/cleanup.h"
 #include "base/count.h"
@@ -200,6 +201,56 @@ static void service_eta_end(struct weir_service_eta *eta)
     weir_mem_free(eta);
 }
 
+static const struct weir_gpu_device *service_gpu(void *ctx, struct weir_str uuid,
+                                                 struct weir_arena *arena)
+{
+    const struct weir_server *server = ctx;
+    struct weir_gpu_device *devices;
+    uint32_t n;
+
+    if (server->gpu.list(server->gpu.ctx, arena, &devices, &n, NULL) < 0)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        if (weir_str_eq(devices[i].uuid, uuid))
+            return &devices[i];
+    return NULL;
+}
+
+static bool service_fault(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark)
+{
+    const struct weir_server_mark *mark = weir_server_faults_mark(ctx, uuid);
+
+    if (mark != NULL)
+        *ret_mark = (struct weir_mark_record){.key = weir_str(mark->key),
+                                              .cause = weir_str(mark->cause),
+                                              .class = weir_str(mark->class),
+                                              .action = mark->action,
+                                              .then = mark->then,
+                                              .since_wall_ms = mark->since_wall_ms,
+                                              .boot_id = mark->boot_id};
+    return mark != NULL;
+}
+
+static bool service_process(void *ctx, struct weir_str uuid, uint32_t pid,
+                            struct weir_service_process *ret_process)
+{
+    const struct weir_server *server = ctx;
+    struct weir_server_process process;
+    const struct weir_world *state;
+    uint32_t task;
+
+    if (!weir_server_find_process(server, uuid, pid, &process))
+        return false;
+    state = weir_edit_view(server->edit);
+    task = weir_server_task_of(server, process.serial);
+    *ret_process =
+        (struct weir_service_process){.uid = process.uid, .is_foreign = process.is_foreign};
+    if (task != WEIR_NONE)
+        ret_process->number =
+            weir_world_workload(state, weir_world_task(state, task)->workload)->number;
+    return true;
+}
+
 void weir_server_service(struct weir_server *server, struct weir_service *ret_service)
 {
     *ret_service = (struct weir_service){
@@ -212,6 +263,9 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .eta_begin = service_eta_begin,
         .eta_run = service_eta_run,
         .eta_end = service_eta_end,
+        .gpu = service_gpu,
+        .fault = service_fault,
+        .process = service_process,
         .is_ready = service_is_ready,
         .policy = service_policy,
         .counters = service_counters,
@@ -221,5 +275,6 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .cancel = weir_service_cancel,
         .signal = weir_service_signal,
         .set_phase = weir_service_set_phase,
+        .befall = weir_service_befall,
     };
 }

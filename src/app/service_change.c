@@ -1,4 +1,5 @@
 /* What is asked of workloads that are there, of nodes and of devices. */
+#include "app/faults.h"
 #include "app/service_impl.h"
 
 /* ---- workloads ---- */
@@ -184,5 +185,7 @@ int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_
                                weir_str(weir_node_phase_name(phase)), err);
     if (r == 0)
         r = set_subject(server, kind, index, phase, record.cause, err);
+    if (r == 0 && kind == WEIR_SUBJECT_DEVICE && phase == WEIR_NODE_READY)
+        r = weir_server_faults_clear(server, name, record.cause.ptr, err);
     return r < 0 ? weir_server_fail(server, r, err) : weir_server_add_done(server, done, 0, err);
 }

@@ -90,4 +90,8 @@ int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_
                            struct weir_str name, enum weir_node_phase phase, struct weir_done done,
                            struct weir_err *err);
 
+/* ---- service_simulate.c ---- */
+int weir_service_befall(void *ctx, const struct weir_actor *actor, struct weir_str faults,
+                        struct weir_done done, struct weir_err *err);
+
 #endif

@@ -105,6 +105,7 @@ static void set_queue(struct weir_queue *row, const struct weir_queue *like)
     row->priority = like->priority;
     row->weight = like->weight;
     row->isolation = like->isolation;
+    row->over_budget = like->over_budget;
     row->preemptible = like->preemptible;
     row->run_limit_ms = like->run_limit_ms;
     row->guaranteed = like->guaranteed;

@@ -10,6 +10,7 @@
 #include "app/decision_log.h"
 #include "app/demo.h"
 #include "app/earlier.h"
+#include "app/fault_plan.h"
 #include "app/schemas.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -18,6 +19,7 @@
 #include "base/map.h"
 #include "base/time.h"
 #include "edge/api/api.h"
+#include "edge/kernlog/kernlog.h"
 #include "edge/local/cluster.h"
 #include "edge/local/output.h"
 #include "edge/nvml/gpus.h"
@@ -34,6 +36,7 @@
 
 enum {
     LOOK_EVERY_MS = 1000,
+    SAMPLES_WAIT_MS = 50, /* for those of the other devices, which come one after the other */
     DEVICES_EVERY_MS = 5000,
     PRUNE_EVERY_MS = 60000,
     SHUTDOWN_GRACE_MS = 2000,
@@ -51,6 +54,7 @@ struct up {
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
+    struct weir_kernlog *kernlog; /* NULL: it may not be read */
     struct weir_api *api;
     struct weir_server server;
     struct weir_service service;
@@ -58,12 +62,15 @@ struct up {
     uv_loop_t loop;
     uv_check_t after_io;
     uv_poll_t notes;
+    uv_poll_t gpu_notes;
+    uv_poll_t kernlog_notes;
     uv_poll_t *launcher;
     int launcher_fd;
     int launcher_events;
     bool is_launcher_failing; /* and that was said */
     uv_timer_t wake;
     uv_timer_t look;
+    uv_timer_t samples;
     uv_signal_t on_term;
     uv_signal_t on_int;
     int64_t devices_mono_ms; /* when they were last read */
@@ -138,6 +145,44 @@ static void on_notes(uv_poll_t *poll, int status, int events)
         schedule(up);
 }
 
+static void on_samples(uv_timer_t *timer)
+{
+    struct up *up = timer->data;
+
+    if (up->server.edit == NULL || up->server.is_stopping)
+        return;
+    weir_server_look_at_use(&up->server);
+    tick(up);
+}
+
+static void on_gpus(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+    bool is_changed = status >= 0 && weir_server_collect_gpus(&up->server);
+
+    (void)events;
+    if (status < 0 || up->server.edit == NULL || up->server.is_stopping)
+        return;
+    if (!uv_is_active((uv_handle_t *)&up->samples))
+        uv_timer_start(&up->samples, on_samples, SAMPLES_WAIT_MS, 0);
+    if (!is_changed)
+        return;
+    weir_server_look(&up->server, true);
+    up->devices_mono_ms = read_clock(NULL).mono_ms;
+}
+
+/* The tick reads it. */
+static void on_kernlog(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+
+    (void)events;
+    if (status < 0)
+        uv_poll_stop(poll);
+    else if (!up->server.is_stopping)
+        up->server.dirty = true;
+}
+
 static void note_launcher(struct up *up, int result, const char *why)
 {
     if (result < 0 && !up->is_launcher_failing)
@@ -204,7 +249,8 @@ static void on_look(uv_timer_t *timer)
     struct up *up = timer->data;
     struct weir_now now = read_clock(NULL);
     struct weir_err err = WEIR_ERR_INIT;
-    bool devices_too = now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS;
+    bool devices_too = weir_server_collect_gpus(&up->server) ||
+                       now.mono_ms - up->devices_mono_ms >= DEVICES_EVERY_MS;
 
     if (up->launcher == NULL)
         service_launcher(up);
@@ -261,18 +307,32 @@ static int start_loop(struct up *up, struct weir_err *err)
 
     if (r < 0)
         return weir_error(err, WEIR_E_IO, "watch for notes: %s", uv_strerror(r));
+    r = uv_poll_init(&up->loop, &up->gpu_notes, up->server.gpu.notice_fd);
+    if (r < 0)
+        return weir_error(err, WEIR_E_IO, "watch the GPUs: %s", uv_strerror(r));
+    if (up->kernlog != NULL && weir_kernlog_fd(up->kernlog) >= 0) {
+        r = uv_poll_init(&up->loop, &up->kernlog_notes, weir_kernlog_fd(up->kernlog));
+        if (r < 0)
+            return weir_error(err, WEIR_E_IO, "watch the kernel's log: %s", uv_strerror(r));
+        up->kernlog_notes.data = up;
+        uv_poll_start(&up->kernlog_notes, UV_READABLE, on_kernlog);
+    }
     uv_check_init(&up->loop, &up->after_io);
     uv_timer_init(&up->loop, &up->wake);
     uv_timer_init(&up->loop, &up->look);
+    uv_timer_init(&up->loop, &up->samples);
     uv_signal_init(&up->loop, &up->on_term);
     uv_signal_init(&up->loop, &up->on_int);
     up->notes.data = up;
+    up->gpu_notes.data = up;
     up->after_io.data = up;
     up->wake.data = up;
     up->look.data = up;
+    up->samples.data = up;
     up->on_term.data = up;
     up->on_int.data = up;
     uv_poll_start(&up->notes, UV_READABLE, on_notes);
+    uv_poll_start(&up->gpu_notes, UV_READABLE, on_gpus);
     uv_check_start(&up->after_io, after_io);
     uv_timer_start(&up->look, on_look, LOOK_EVERY_MS, LOOK_EVERY_MS);
     uv_signal_start(&up->on_term, on_signal, SIGTERM);
@@ -455,6 +515,19 @@ static int open_gpus(struct up *up, struct weir_err *err)
                            hint[0] != '\0' ? "; " : "");
 }
 
+/* Without it faults are known by what the driver tells alone. */
+static void open_kernlog(struct up *up)
+{
+    bool is_simulated = weir_gpus_are_simulated(up->gpus);
+    struct weir_err why = WEIR_ERR_INIT;
+    char path[PATH_BYTES] = "/dev/kmsg";
+
+    if (is_simulated)
+        snprintf(path, sizeof(path), "%s/sim/kmsg", up->data_dir);
+    if (weir_kernlog_open(path, is_simulated, &up->kernlog, &up->server.fault_source, &why) < 0)
+        weir_log_warn("kernlog", "%s: of GPU faults only what the driver tells is known", why.text);
+}
+
 static int open_all(struct up *up, struct weir_err *err)
 {
     int r = open_data_dir(up, err);
@@ -469,6 +542,10 @@ static int open_all(struct up *up, struct weir_err *err)
         r = open_jobs(up, err);
     if (r == 0)
         r = open_gpus(up, err);
+    if (r == 0 && up->options->simulate_faults != NULL)
+        r = weir_fault_plan_read(up->gpus, up->options->simulate_faults, err);
+    if (r == 0)
+        open_kernlog(up);
     if (r == 0)
         r = weir_decision_log_open(up->data_dir, weir_decision_limits_default(), &up->server.log,
                                    err);
@@ -507,6 +584,7 @@ static void close_all(struct up *up)
     weir_arena_finish(&up->server.plan_arenas[0]);
     weir_arena_finish(&up->server.plan_arenas[1]);
     weir_decision_log_close(up->server.log);
+    weir_kernlog_close(up->kernlog);
     weir_gpus_close(up->gpus);
     weir_local_close(up->local);
     weir_sqlite_close(up->sqlite);
@@ -547,6 +625,10 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
         printf("ready on %s with %s, data in %s\n", up.address, weir_gpus_describe(up.gpus),
                up.data_dir);
         fflush(stdout);
+        if (options->simulate_faults != NULL)
+            r = weir_fault_plan_start(up.gpus, &up.loop, err);
+    }
+    if (r == 0) {
         uv_run(&up.loop, UV_RUN_DEFAULT);
         weir_log_info("stopped", "weir is down");
     }

@@ -11,9 +11,10 @@ struct weir_up_options {
     const char *listen;   /* "127.0.0.1:7433"; port 0: any; "": no TCP */
     const char *host;     /* another name under which TCP clients may address it; NULL: none */
     const char *simulate; /* as weir_gpus_open(); NULL: the driver of this machine */
-    const char *cgroup;   /* "auto", "off" or a cgroup v2 directory */
-    bool demo;            /* on a simulated fleet, submit the demo set */
-    const char *version;  /* what `weir --version` says */
+    const char *simulate_faults; /* a file (app/fault_plan.h); NULL: none */
+    const char *cgroup;          /* "auto", "off" or a cgroup v2 directory */
+    bool demo;                   /* on a simulated fleet, submit the demo set */
+    const char *version;         /* what `weir --version` says */
 };
 
 #define WEIR_UP_LISTEN_DEFAULT "127.0.0.1:7433"

@@ -177,6 +177,14 @@ static int wrong_kind(const struct weir_tree *node, enum weir_tree_kind want, st
                            weir_tree_kind_name((enum weir_tree_kind)node->kind));
 }
 
+int weir_tree_str(const struct weir_tree *node, struct weir_str *ret_value, struct weir_err *err)
+{
+    if (node->kind != WEIR_TREE_STRING)
+        return wrong_kind(node, WEIR_TREE_STRING, err);
+    *ret_value = node->text;
+    return 0;
+}
+
 int weir_tree_bool(const struct weir_tree *node, bool *ret_value, struct weir_err *err)
 {
     if (node->kind != WEIR_TREE_BOOL)

@@ -63,6 +63,7 @@ const struct weir_tree *weir_tree_path(const struct weir_tree *node, const char 
 int weir_tree_path_of(const struct weir_tree *node, struct weir_buf *out);
 
 /* Typed reading. On a wrong type or range: WEIR_E_INVALID with path, line and column. */
+int weir_tree_str(const struct weir_tree *node, struct weir_str *ret_value, struct weir_err *err);
 int weir_tree_bool(const struct weir_tree *node, bool *ret_value, struct weir_err *err);
 int weir_tree_i64(const struct weir_tree *node, int64_t min, int64_t max, int64_t *ret_value,
                   struct weir_err *err);

@@ -20,10 +20,12 @@ extern const struct weir_command weir_command_queue;
 extern const struct weir_command weir_command_replay;
 extern const struct weir_command weir_command_run;
 extern const struct weir_command weir_command_signal;
+extern const struct weir_command weir_command_sim;
 extern const struct weir_command weir_command_snapshot;
 extern const struct weir_command weir_command_token;
 extern const struct weir_command weir_command_uncordon;
 extern const struct weir_command weir_command_up;
 extern const struct weir_command weir_command_version;
+extern const struct weir_command weir_command_xid;
 
 #endif

@@ -164,6 +164,10 @@ static void add_holders(struct weir_sheet *table, const struct weir_tree *holder
         if (text.len > 0)
             weir_buf_putc(&text, ',');
         weir_buf_str(&text, weir_client_text(one, "id"));
+        if (weir_client_i64(one, "memory_bytes", 0) > 0) {
+            weir_buf_putc(&text, ':');
+            weir_quantity_format_bytes(weir_client_i64(one, "memory_bytes", 0), &text);
+        }
     }
     weir_sheet_add(table, weir_buf_view(&text));
 }

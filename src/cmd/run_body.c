@@ -32,6 +32,7 @@ static const struct spec_field text_fields[] = {
     {"checkpoint-signal", "checkpointSignal"},
     {"backoff", "backoff"},
     {"output-max", "outputMax"},
+    {"sim-profile", "simProfile"},
 };
 
 static const struct spec_field count_fields[] = {

@@ -16,9 +16,16 @@ static const struct weir_option options[] = {
     {.name = "simulate",
      .kind = WEIR_OPTION_TEXT,
      .argument = "SPEC|auto",
-     .help = "simulated GPUs, such as 8xH100 or 2x8xH100+4xL40S; list: say which models there are; "
-             "auto: real ones where a driver answers, else simulated ones",
+     .help = "simulated GPUs, such as 8xH100 or 2x8xH100+4xL40S, or a .yaml file of nodes; list: "
+             "say which models there are; auto: real ones where a driver answers, else simulated "
+             "ones",
      .example = "8xH100"},
+    {.name = "simulate-faults",
+     .kind = WEIR_OPTION_FILE,
+     .argument = "FILE",
+     .help = "what befalls the simulated GPUs and when, a line each, such as '+30s gpu 3 xid 79', "
+             "reckoned from the start on",
+     .example = "faults.txt"},
     {.name = "data",
      .kind = WEIR_OPTION_DIR,
      .argument = "DIR",
@@ -78,6 +85,7 @@ static int run(const struct weir_args *args, struct weir_err *err)
         .listen = weir_args_text(args, "listen"),
         .host = weir_args_text(args, "host"),
         .simulate = weir_args_text(args, "simulate"),
+        .simulate_faults = weir_args_text(args, "simulate-faults"),
         .cgroup = cgroup != NULL ? cgroup : "auto",
         .demo = !weir_args_has(args, "no-demo"),
         .version = weir_version_text(),

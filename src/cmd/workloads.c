@@ -3,8 +3,7 @@
 #include "base/cleanup.h"
 #include "base/count.h"
 #include "base/tree.h"
-
-#include <stdio.h>
+#include "fmt/quantity.h"
 
 static const struct weir_sheet_column columns[] = {
     {.title = "ID", .is_right = true},
@@ -21,17 +20,23 @@ static const struct weir_sheet_column columns[] = {
     {.title = "ATTEMPT", .wide = true, .is_right = true},
     {.title = "EXIT", .wide = true, .is_right = true},
     {.title = "DEVICES", .wide = true},
+    {.title = "ISOLATION", .wide = true},
     {.title = "REASON", .stretches = true},
 };
 
-/* How many it holds; with the tasks of an array that run. */
+/* How many it holds, with the tasks of an array that run; "20Gi" or "3x20Gi" of such it shares. */
 static void add_gpus(struct weir_sheet *table, const struct weir_tree *item)
 {
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SHEET_BYTES_MAX);
     const struct weir_tree *gpus = weir_tree_get(item, "gpus");
-    char text[16];
+    uint32_t n = gpus != NULL ? gpus->n_children : 0;
+    int64_t budget = weir_client_i64(item, "gpu_memory_bytes", 0);
 
-    snprintf(text, sizeof(text), "%u", gpus != NULL ? gpus->n_children : 0);
-    weir_sheet_add(table, weir_str(gpus != NULL && gpus->n_children > 0 ? text : ""));
+    if (n > 0 && (budget == 0 || n > 1))
+        weir_buf_printf(&text, "%u%s", n, budget > 0 ? "x" : "");
+    if (n > 0 && budget > 0)
+        weir_quantity_format_bytes(budget, &text);
+    weir_sheet_add(table, weir_buf_view(&text));
 }
 
 /* The first, and whether there are more: the whole list is too wide. */
@@ -78,6 +83,7 @@ static void row(struct weir_sheet *table, const struct weir_tree *item, int64_t 
     weir_output_cell(table, item, "attempt");
     weir_output_cell(table, item, "exit_status");
     add_devices(table, item);
+    weir_output_cell(table, item, "isolation");
     weir_output_cell(table, item, "reason");
 }
 

@@ -237,7 +237,7 @@ static int check_in(struct weir_admission *a, uint32_t queue, struct weir_arena 
     int r;
 
     a->queue = queue;
-    a->isolation = weir_quota_isolation(a->fleet.world, queue);
+    a->isolation = weir_world_queue_isolation(a->fleet.world, queue);
     for (uint32_t i = 0; i < a->ask->n_roles; i++) {
         struct weir_request request = request_of(a, i);
         struct weir_amounts amounts = {{0}};

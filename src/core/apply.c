@@ -70,7 +70,27 @@ static int settle(const struct weir_action *action, struct weir_edit *edit)
     row->not_before_wall_ms = action->amount;
     if (action->cause == WEIR_CAUSE_NOT_STARTED)
         row->attempt--; /* it never was one */
-    return action->cause == WEIR_CAUSE_RETRIED ? count_failure(action, edit) : 0;
+    return action->cause == WEIR_CAUSE_RETRIED || action->cause == WEIR_CAUSE_DEVICE_FAULT
+               ? count_failure(action, edit)
+               : 0;
+}
+
+/* Told once, until the opposite is. */
+static int notify(const struct weir_action *action, struct weir_edit *edit)
+{
+    const struct weir_world *view = weir_edit_view(edit);
+    uint32_t next;
+
+    for (uint32_t at = weir_world_task(view, action->task)->first_hold; at != WEIR_NONE;
+         at = next) {
+        const struct weir_hold *hold = weir_world_hold(view, at);
+
+        next = hold->next_of_task;
+        if (hold->memory_bytes > 0 &&
+            weir_edit_hold_warned(edit, at, action->cause == WEIR_CAUSE_OVER_BUDGET) < 0)
+            return WEIR_E_NO_MEMORY;
+    }
+    return 0;
 }
 
 static int apply(const struct weir_plan *plan, const struct weir_action *action,
@@ -84,6 +104,8 @@ static int apply(const struct weir_plan *plan, const struct weir_action *action,
         return stop(action, edit);
     case WEIR_ACTION_SETTLE:
         return settle(action, edit);
+    case WEIR_ACTION_NOTIFY:
+        return notify(action, edit);
     case WEIR_ACTION_RESHAPE:
     case WEIR_ACTION_SHARE:
     case WEIR_ACTION_CORDON:
@@ -91,7 +113,6 @@ static int apply(const struct weir_plan *plan, const struct weir_action *action,
     case WEIR_ACTION_REQUEST_NODE:
     case WEIR_ACTION_SCALE:
     case WEIR_ACTION_ROUTE:
-    case WEIR_ACTION_NOTIFY:
     case WEIR_ACTION_KIND_MAX:
         break;
     }
@@ -135,7 +156,7 @@ int weir_plan_apply(const struct weir_plan *plan, struct weir_now now, struct we
         const struct weir_action *action = &plan->actions[i];
 
         r = apply(plan, action, now, edit);
-        if (r == 0)
+        if (r == 0 && action->kind != WEIR_ACTION_NOTIFY) /* its state is as it was */
             r = note_cause(action, edit);
         if (r < 0)
             return weir_error(err, r, "apply action %u, to %s task %u", i,

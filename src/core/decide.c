@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/explain/explain.h"
+#include "core/heal/budget.h"
 #include "core/heal/heal.h"
 #include "core/place/promise.h"
 #include "core/place/turn.h"
@@ -28,7 +29,8 @@ static int run_stages(struct weir_tick *tick, bool explain)
     struct weir_line line;
 
     if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0 || weir_heal(tick) < 0 ||
-        weir_line_init(&line, tick) < 0 || place(&line) < 0 || weir_promises_check(&line) < 0)
+        weir_line_init(&line, tick) < 0 || place(&line) < 0 || weir_promises_check(&line) < 0 ||
+        weir_budget_notify(tick) < 0)
         return WEIR_E_NO_MEMORY;
     return explain ? weir_explain(&line) : 0;
 }

@@ -233,8 +233,6 @@ static uint32_t why_device_is_out(const struct weir_device *device, uint32_t fle
         return WEIR_REASON_DEVICE_UNHEALTHY;
     if (device->cordoned && (fleet & WEIR_FLEET_UNCORDONED) == 0)
         return WEIR_REASON_DEVICE_CORDONED;
-    if (device->n_foreign > 0 && !repaired)
-        return WEIR_REASON_DEVICE_FOREIGN;
     return WEIR_REASON_NONE;
 }
 
@@ -257,8 +255,10 @@ static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, 
         .binder = from->binder,
         .memory_bytes = from->memory_bytes,
     };
-    if ((fleet & WEIR_FLEET_REPAIRED) == 0)
-        to->memory_bytes -= from->memory_foreign_bytes;
+    if ((fleet & (WEIR_FLEET_REPAIRED | WEIR_FLEET_OURS)) == 0) {
+        to->n_foreign = from->n_foreign;
+        to->foreign_bytes = from->memory_foreign_bytes;
+    }
     if ((fleet & WEIR_FLEET_EMPTY) == 0)
         for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++)
             to->used[view] = used;

@@ -34,8 +34,9 @@ enum {
 enum {
     WEIR_FLEET_EMPTY = 1 << 0,      /* as if nothing ran */
     WEIR_FLEET_UNCORDONED = 1 << 1, /* as if nothing were cordoned */
-    WEIR_FLEET_REPAIRED = 1 << 2    /* as if all devices were healthy, all nodes there, and nothing
+    WEIR_FLEET_REPAIRED = 1 << 2,   /* as if all devices were healthy, all nodes there, and nothing
                                        of others ran */
+    WEIR_FLEET_OURS = 1 << 3        /* as if no foreign process used a GPU */
 };
 
 struct weir_overlay_part {
@@ -56,7 +57,10 @@ struct weir_overlay_device {
     uint32_t numa;
     uint32_t nvlink;
     uint32_t binder;
-    int64_t memory_bytes; /* usable, less what foreign processes use */
+    uint32_t n_foreign;
+    uint32_t reserved;
+    int64_t memory_bytes;  /* usable */
+    int64_t foreign_bytes; /* of it: used by foreign processes */
     struct weir_overlay_part used[WEIR_VIEW_MAX];
 };
 

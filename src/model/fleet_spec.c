@@ -169,7 +169,8 @@ static int check_text(const struct reader *in)
     return 0;
 }
 
-static void identify(struct weir_fleet_gpu *gpu, uint64_t seed, const char *node, uint32_t place)
+void weir_fleet_identify(struct weir_fleet_gpu *gpu, uint64_t seed, const char *node,
+                         uint32_t place)
 {
     char name[128];
     uint8_t key[16];
@@ -206,7 +207,7 @@ static void lay_nodes(struct weir_fleet *fleet, const struct group *groups, size
                 fleet->gpus[gpu].node = node;
                 fleet->gpus[gpu].pci_domain = node;
                 fleet->gpus[gpu].pci_bus = (uint8_t)(8 + 3 * place);
-                identify(&fleet->gpus[gpu], seed, to->name, place);
+                weir_fleet_identify(&fleet->gpus[gpu], seed, to->name, place);
             }
         }
 }

@@ -27,7 +27,8 @@ enum {
     WEIR_FLEET_GPUS_PER_NODE_MAX = 64,
     WEIR_FLEET_GPUS_MAX = 4096,
     WEIR_FLEET_SPEC_BYTES_MAX = 1000,
-    WEIR_FLEET_NODE_NAME_BYTES = 16,
+    WEIR_FLEET_NODE_NAME_BYTES = 64,
+    WEIR_FLEET_LABEL_BYTES = 32,
     WEIR_FLEET_UUID_BYTES = 41, /* "GPU-" and 36 characters */
     WEIR_FLEET_SERIAL_BYTES = 14
 };
@@ -41,9 +42,14 @@ struct weir_fleet_gpu {
     char serial[WEIR_FLEET_SERIAL_BYTES];
 };
 
+/* The labels are empty where nothing says them: a text never does. */
 struct weir_fleet_node {
     char name[WEIR_FLEET_NODE_NAME_BYTES];
-    uint32_t first_gpu; /* index in gpus */
+    char zone[WEIR_FLEET_LABEL_BYTES];
+    char rack[WEIR_FLEET_LABEL_BYTES];
+    char link_domain[WEIR_FLEET_LABEL_BYTES]; /* nodes of one name share their links */
+    bool mig;                                 /* its GPUs that can are in MIG mode */
+    uint32_t first_gpu;                       /* index in gpus */
     uint32_t n_gpus;
 };
 
@@ -61,5 +67,9 @@ bool weir_fleet_can_simulate(const struct weir_gpu_model *model);
  * WEIR_E_UNSUPPORTED (a model that NVML does not show). */
 int weir_fleet_parse(struct weir_str spec, uint64_t seed, struct weir_arena *arena,
                      struct weir_fleet *ret_fleet, struct weir_err *err);
+/* Gives a GPU its UUID and serial number, which follow from the seed, the name of its node, its
+ * place there and its model. */
+void weir_fleet_identify(struct weir_fleet_gpu *gpu, uint64_t seed, const char *node,
+                         uint32_t place);
 
 #endif

@@ -8,19 +8,18 @@ static const char *const actions[WEIR_ACTION_KIND_MAX] = {"start",  "stop",    "
                                                           "cordon", "drain",   "request-node",
                                                           "scale",  "route",   "notify"};
 
-static const char *const causes[WEIR_CAUSE_MAX] = {"none",      "placed",      "backfilled",
-                                                   "preempted", "reclaimed",   "cancelled",
-                                                   "drained",   "gang-broken", "run-limit",
-                                                   "exited",    "time-limit",  "out-of-memory",
-                                                   "lost",      "not-started", "retried"};
+static const char *const causes[WEIR_CAUSE_MAX] = {
+    "none",    "placed",      "backfilled", "preempted",    "reclaimed",   "cancelled",
+    "drained", "gang-broken", "run-limit",  "exited",       "time-limit",  "out-of-memory",
+    "lost",    "not-started", "retried",    "device-fault", "over-budget", "within-budget"};
 
 static const char *const reasons[WEIR_REASON_CODE_MAX] = {
-    "None",          "Priority",     "Resources",    "QueueLimit",      "ParentLimit",
-    "Gang",          "Topology",     "GpuClass",     "GpuMemory",       "Isolation",
-    "NodeCordoned",  "NodeDraining", "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
-    "DeviceForeign", "DeviceBusy",   "Cpu",          "Memory",          "Labels",
-    "BeginTime",     "Backoff",      "Held",         "Evicting",        "Reserved",
-    "AllRunning",    "Misconfigured"};
+    "None",          "Priority",      "Resources",    "QueueLimit",      "ParentLimit",
+    "Gang",          "Topology",      "GpuClass",     "GpuMemory",       "Isolation",
+    "NodeCordoned",  "NodeDraining",  "NodeNotReady", "DeviceUnhealthy", "DeviceCordoned",
+    "DeviceForeign", "DeviceBusy",    "Cpu",          "Memory",          "Labels",
+    "BeginTime",     "Backoff",       "Held",         "Evicting",        "Reserved",
+    "AllRunning",    "Misconfigured", "DeviceFull"};
 
 static const char *const levels[WEIR_LEVEL_MAX] = {"workload", "queue", "gang",
                                                    "topology", "nodes", "devices"};
@@ -39,6 +38,11 @@ bool weir_cause_makes_room(uint32_t cause)
 {
     return cause == WEIR_CAUSE_PREEMPTED || cause == WEIR_CAUSE_RECLAIMED ||
            cause == WEIR_CAUSE_DRAINED;
+}
+
+bool weir_cause_requeues(uint32_t cause)
+{
+    return weir_cause_makes_room(cause) || cause == WEIR_CAUSE_DEVICE_FAULT;
 }
 
 const char *weir_reason_name(enum weir_reason_code code)

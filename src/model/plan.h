@@ -27,7 +27,7 @@ enum weir_action_kind {
     WEIR_ACTION_REQUEST_NODE,
     WEIR_ACTION_SCALE, /* workload to amount tasks */
     WEIR_ACTION_ROUTE,
-    WEIR_ACTION_NOTIFY,
+    WEIR_ACTION_NOTIFY, /* of a running task: it is over its budget, or no more; nothing is done */
     WEIR_ACTION_KIND_MAX
 };
 
@@ -47,7 +47,10 @@ enum weir_cause {
     WEIR_CAUSE_OUT_OF_MEMORY,
     WEIR_CAUSE_LOST,
     WEIR_CAUSE_NOT_STARTED,
-    WEIR_CAUSE_RETRIED, /* settled: failed, and goes again */
+    WEIR_CAUSE_RETRIED,       /* settled: failed, and goes again */
+    WEIR_CAUSE_DEVICE_FAULT,  /* a GPU that it holds is unhealthy */
+    WEIR_CAUSE_OVER_BUDGET,   /* it uses more of a GPU's memory than its budget */
+    WEIR_CAUSE_WITHIN_BUDGET, /* … and does no more */
     WEIR_CAUSE_MAX
 };
 
@@ -64,7 +67,8 @@ struct weir_action {
     uint32_t n_grants;
     uint32_t state;    /* SETTLE, and STOP of a queued task: enum weir_task_state */
     uint32_t for_whom; /* EVICT: the workload that needs the room, or WEIR_NONE */
-    int64_t amount;    /* SETTLE to QUEUED: not-before wall ms; SCALE: tasks; REQUEST_NODE: nodes */
+    int64_t amount;    /* SETTLE to QUEUED: not-before wall ms; SCALE: tasks; REQUEST_NODE: nodes;
+                          NOTIFY: bytes it uses */
 };
 
 /* Why a workload does not run: vocabulary of Kueue and Slurm where they have a word. */
@@ -97,6 +101,7 @@ enum weir_reason_code {
     WEIR_REASON_RESERVED,      /* the free room is kept for somebody before it */
     WEIR_REASON_ALL_RUNNING,   /* elastic or array: the rest waits, nothing is wrong */
     WEIR_REASON_MISCONFIGURED, /* can never run as the fleet is now */
+    WEIR_REASON_DEVICE_FULL,   /* shared, and too little of its memory is left */
     WEIR_REASON_CODE_MAX
 };
 
@@ -160,6 +165,7 @@ enum weir_unblock_kind {
     WEIR_UNBLOCK_ADD_CAPACITY, /* `amount` more of `resource` */
     WEIR_UNBLOCK_WAIT_UNTIL,   /* wall ms in `amount` */
     WEIR_UNBLOCK_RELEASE,      /* let go of the hold on it */
+    WEIR_UNBLOCK_FOREIGN,      /* the end of foreign processes, first those on `subject` */
     WEIR_UNBLOCK_MAX
 };
 
@@ -210,6 +216,8 @@ const char *weir_action_name(enum weir_action_kind kind);
 const char *weir_cause_name(enum weir_cause cause);
 /* Whether it is why a task leaves to be queued again: preempted, reclaimed or drained. */
 bool weir_cause_makes_room(uint32_t cause);
+/* Whether it is why a task that waits again had to leave: those, or a device fault. */
+bool weir_cause_requeues(uint32_t cause);
 const char *weir_reason_name(
     enum weir_reason_code code); /* "Priority", "Resources", "QueueLimit"… */
 const char *weir_level_name(enum weir_reason_level level);

@@ -6,6 +6,7 @@ struct weir_policy weir_policy_default(void)
 {
     return (struct weir_policy){
         .actions = WEIR_POLICY_ALL,
+        .fault_retries = 3,
         .backoff_ms = WEIR_TIME_S,
         .backoff_max_ms = 10 * WEIR_TIME_MIN,
         .start_backoff_ms = 2 * WEIR_TIME_S,

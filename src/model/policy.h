@@ -15,8 +15,10 @@ enum {
 
 struct weir_policy {
     uint32_t actions;
-    uint32_t reserved;
-    int64_t backoff_ms;       /* before the first retry, where the workload names none */
+    uint32_t
+        fault_retries;  /* of an attempt that an unhealthy GPU ended, if the workload has no more
+                         */
+    int64_t backoff_ms; /* before the first retry, where the workload names none */
     int64_t backoff_max_ms;   /* the longest */
     int64_t start_backoff_ms; /* after a start that failed for no fault of the job */
     int64_t prior_p50_ms;     /* how long a task runs of which nothing is known */
@@ -25,7 +27,8 @@ struct weir_policy {
         stop_grace_ms; /* between SIGTERM and SIGKILL, where nothing else is said: for estimates */
 };
 
-/* All actions; back-off 1 s to 10 min; start back-off 2 s; prior 10 min and 2 h; grace 10 s. */
+/* All actions; 3 retries after device faults; back-off 1 s to 10 min; start back-off 2 s; prior 10
+ * min and 2 h; grace 10 s. */
 struct weir_policy weir_policy_default(void);
 
 /* The clocks of one decision. */

@@ -1,6 +1,7 @@
 #include "model/world.h"
 
 #include "base/mem.h"
+#include "base/units.h"
 
 static const uint32_t row_bytes[WEIR_TABLE_MAX] = {
     [WEIR_TABLE_RESOURCES] = sizeof(struct weir_resource),
@@ -75,6 +76,31 @@ int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue)
     return limit;
 }
 
+enum weir_isolation weir_world_queue_isolation(const struct weir_world *world, uint32_t queue)
+{
+    uint32_t strictest = WEIR_ISOLATION_NONE;
+    const struct weir_queue *row;
+
+    for (uint32_t at = queue; at != WEIR_NONE; at = row->parent) {
+        row = weir_world_queue(world, at);
+        if (row->isolation > strictest)
+            strictest = row->isolation;
+    }
+    return (enum weir_isolation)strictest;
+}
+
+enum weir_over_budget weir_world_over_budget(const struct weir_world *world, uint32_t queue)
+{
+    const struct weir_queue *row;
+
+    for (uint32_t at = queue; at != WEIR_NONE; at = row->parent) {
+        row = weir_world_queue(world, at);
+        if (row->over_budget != WEIR_OVER_BUDGET_INHERIT)
+            return (enum weir_over_budget)row->over_budget;
+    }
+    return WEIR_OVER_BUDGET_STOP;
+}
+
 struct weir_str weir_world_string(const struct weir_world *world, uint32_t string)
 {
     const struct weir_string *row;
@@ -139,10 +165,22 @@ struct weir_str weir_world_gpu_class_name(const struct weir_world *world, uint32
                : name;
 }
 
+uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold)
+{
+    const struct weir_hold *row = weir_world_hold(world, hold);
+    const struct weir_device *device = weir_world_device(world, row->device);
+    bool is_whole = row->memory_bytes == 0 && row->part_mgpu >= WEIR_MGPU_PER_GPU;
+
+    if (device->kind == WEIR_DEVICE_MIG || (device->kind != WEIR_DEVICE_SHARE && is_whole))
+        return WEIR_ISOLATION_HARDWARE;
+    return device->isolation;
+}
+
 static const char *const task_states[WEIR_TASK_STATE_MAX] = {"queued",    "starting",  "running",
                                                              "stopping",  "succeeded", "failed",
                                                              "cancelled", "lost"};
 static const char *const classes[WEIR_CLASS_MAX] = {"batch", "training", "service", "dev"};
+static const char *const over_budgets[WEIR_OVER_BUDGET_MAX] = {"", "stop", "warn"};
 static const char *const isolations[WEIR_ISOLATION_MAX] = {"none", "memory", "hardware"};
 static const char *const node_phases[WEIR_NODE_PHASE_MAX] = {"requested", "booting",  "ready",
                                                              "cordoned",  "draining", "quarantined",
@@ -158,6 +196,11 @@ const char *weir_task_state_name(enum weir_task_state state)
 const char *weir_class_name(enum weir_class class)
 {
     return class < WEIR_CLASS_MAX ? classes[class] : "unknown";
+}
+
+const char *weir_over_budget_name(enum weir_over_budget over_budget)
+{
+    return over_budget < WEIR_OVER_BUDGET_MAX ? over_budgets[over_budget] : "unknown";
 }
 
 const char *weir_isolation_name(enum weir_isolation isolation)
@@ -181,6 +224,11 @@ static int index_of(const char *const *names, int n, struct weir_str name)
         if (weir_str_eq_c(name, names[i]))
             return i;
     return -1;
+}
+
+int weir_over_budget_from_name(struct weir_str name)
+{
+    return name.len > 0 ? index_of(over_budgets, WEIR_OVER_BUDGET_MAX, name) : -1;
 }
 
 int weir_class_from_name(struct weir_str name)

@@ -86,7 +86,8 @@ struct weir_shape {
     uint32_t gpu_class;          /* resource of kind GPU_CLASS that it must be, or WEIR_NONE: any */
     uint32_t mig_profile;        /* resource of kind MIG, or WEIR_NONE */
     uint32_t isolation;          /* enum weir_isolation, the least it accepts */
-    int64_t device_mgpu;         /* of one device: 1000 for whole GPUs, less for a share */
+    int64_t device_mgpu;         /* of one device: 1000 for whole GPUs, less for a share; of one
+                                    with a budget, about what that is of the device's memory */
     int64_t device_memory_bytes; /* at least so much on each device; on a shared one: the budget. 0:
                                     no demand */
     uint32_t n_devices;          /* devices per task, 0 for CPU-only work */
@@ -181,8 +182,8 @@ struct weir_device {
     uint32_t nvlink;      /* string: its NVLink group on the node, or WEIR_NONE */
     uint16_t slots;       /* the memory slices it spans, one bit each */
     uint16_t slots_used;  /* of a whole device in MIG mode: taken by instances */
-    uint32_t isolation;   /* enum weir_isolation: the best it can promise */
-    uint32_t max_sharers; /* 1: not shared */
+    uint32_t isolation;   /* enum weir_isolation: the best it can promise to those who share it */
+    uint32_t max_sharers; /* 1: not shared; not below n_sharers */
     uint32_t n_sharers;   /* holds on it: kept by world_edit */
     uint32_t first_hold;
     uint32_t n_foreign; /* processes on it that weir did not start: never given out, never killed */
@@ -203,13 +204,28 @@ struct weir_hold {
     uint32_t next_of_task;
     int64_t part_mgpu;
     int64_t memory_bytes; /* budget; 0: none */
+    int64_t used_bytes;   /* while it is over: what it used in the newest sample; else 0 */
+    uint32_t n_over;      /* samples in a row in which it used more than its budget; at most
+                             WEIR_SAMPLES_MAX, as the next */
+    uint32_t n_under;     /* samples since then in which it did not, while is_warned */
+    uint32_t is_warned;   /* 1: that it is over was told, and not yet that it is no more */
     uint16_t slots;
-    uint16_t reserved[3];
+    uint16_t reserved;
 };
+
+enum { WEIR_SAMPLES_MAX = 16 };
 
 /* ---- queues
  * ------------------------------------------------------------------------------------------------------
  */
+
+/* What follows where a job goes on using more of a GPU's memory than its budget. */
+enum weir_over_budget {
+    WEIR_OVER_BUDGET_INHERIT, /* as the queue above says; where none does, STOP */
+    WEIR_OVER_BUDGET_STOP,
+    WEIR_OVER_BUDGET_WARN,
+    WEIR_OVER_BUDGET_MAX
+};
 
 struct weir_queue {
     struct weir_row row;
@@ -227,9 +243,9 @@ struct weir_queue {
     int64_t run_limit_ms; /* longest run of one task; INT64_MAX: none */
     int64_t budget_uusd;  /* per calendar month; INT64_MAX: none */
     int64_t spent_uusd;
-    uint32_t open_hours; /* span of (from, to) UTC minute pairs from open_hours_base; WEIR_NONE:
-                            always open */
-    uint32_t reserved;
+    uint32_t open_hours;  /* span of (from, to) UTC minute pairs from open_hours_base; WEIR_NONE:
+                             always open */
+    uint32_t over_budget; /* enum weir_over_budget */
     int64_t open_hours_base_wall_ms;
     struct weir_amounts guaranteed;
     struct weir_amounts limit;   /* INT64_MAX: unbounded */
@@ -534,6 +550,12 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
  * INT64_MAX: none. */
 int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
+/* The least isolation in the queue: the strictest of its own and those above it. */
+enum weir_isolation weir_world_queue_isolation(const struct weir_world *world, uint32_t queue);
+
+/* STOP or WARN: as the queue says, or the next above it that does. */
+enum weir_over_budget weir_world_over_budget(const struct weir_world *world, uint32_t queue);
+
 uint32_t weir_world_n_resources(const struct weir_world *world);
 /* What the resource of a class of GPUs is called behind its prefix: "h100-sxm" of "gpu/h100-sxm".
  */
@@ -546,13 +568,19 @@ const char *weir_table_name(enum weir_table_id id); /* "tasks" */
 struct weir_node weir_node_blank(void);
 struct weir_device weir_device_blank(void);
 
+/* What is between the holder and others on the device: HARDWARE where it has it alone, for who
+ * shares it what the device promises. enum weir_isolation. */
+uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold);
+
 /* States in words, as the API spells them. */
 const char *weir_task_state_name(enum weir_task_state state);
 const char *weir_class_name(enum weir_class class);
+const char *weir_over_budget_name(enum weir_over_budget over_budget);
 const char *weir_isolation_name(enum weir_isolation isolation);
 const char *weir_node_phase_name(enum weir_node_phase phase);
 const char *weir_device_health_name(enum weir_device_health health);
 /* Back from the word; negative if unknown. */
+int weir_over_budget_from_name(struct weir_str name); /* never INHERIT */
 int weir_class_from_name(struct weir_str name);
 int weir_isolation_from_name(struct weir_str name);
 

@@ -211,6 +211,10 @@ static const struct field hold_fields[] = {
     FIELD(weir_hold, next_of_task, RULE_LINK, WEIR_TABLE_HOLDS),
     FIELD(weir_hold, part_mgpu, RULE_AMOUNT, 0),
     FIELD(weir_hold, memory_bytes, RULE_AMOUNT, 0),
+    FIELD(weir_hold, used_bytes, RULE_AMOUNT, 0),
+    FIELD(weir_hold, n_over, RULE_BELOW, WEIR_SAMPLES_MAX + 1),
+    FIELD(weir_hold, n_under, RULE_BELOW, WEIR_SAMPLES_MAX + 1),
+    FIELD(weir_hold, is_warned, RULE_BELOW, 2),
     FIELD_RESERVED(weir_hold, reserved),
 };
 
@@ -227,7 +231,7 @@ static const struct field queue_fields[] = {
     FIELD(weir_queue, budget_uusd, RULE_LIMIT, 0),
     FIELD(weir_queue, spent_uusd, RULE_AMOUNT, 0),
     FIELD(weir_queue, open_hours, RULE_SPAN, SPAN_HOURS),
-    FIELD_RESERVED(weir_queue, reserved),
+    FIELD(weir_queue, over_budget, RULE_BELOW, WEIR_OVER_BUDGET_MAX),
     FIELD(weir_queue, open_hours_base_wall_ms, RULE_MS, 0),
     FIELD(weir_queue, guaranteed, RULE_AMOUNTS, 0),
     FIELD(weir_queue, limit, RULE_LIMITS, 0),

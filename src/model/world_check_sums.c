@@ -61,7 +61,8 @@ static int check_device(const struct weir_check *check, uint32_t index)
     if (row->kind == WEIR_DEVICE_WHOLE && row->max_sharers == 1 && sum.mgpu > 1000)
         return weir_check_fault(check, weir_check_at(WEIR_TABLE_DEVICES, index, "held_mgpu"),
                                 "is %lld, more than the device has", (long long)sum.mgpu);
-    if (sum.memory_bytes > row->memory_bytes)
+    /* Of one that is known by its name only it is not known how much it has. */
+    if (row->memory_bytes > 0 && sum.memory_bytes > row->memory_bytes)
         return weir_check_fault(check,
                                 weir_check_at(WEIR_TABLE_DEVICES, index, "held_memory_bytes"),
                                 "is %lld, more than the %lld it has", (long long)sum.memory_bytes,

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { LAYOUT_VERSION = 1 };
+enum { LAYOUT_VERSION = 2 };
 enum { KIND_KEYFRAME = 'K', KIND_DELTA = 'D' };
 /* A row that differs: gap, number of runs, one run of one word. */
 enum { WORD_BYTES = 8, MIN_ROW_BYTES = 3 + WORD_BYTES, NUMBER_BYTES_MAX = 10 };
@@ -37,7 +37,7 @@ uint64_t weir_world_layout(void)
         LAYOUT_VERSION,       WEIR_RESOURCE_KIND_MAX, WEIR_ISOLATION_MAX,     WEIR_NODE_PHASE_MAX,
         WEIR_TOPOLOGY_LEVELS, WEIR_DEVICE_KIND_MAX,   WEIR_DEVICE_HEALTH_MAX, WEIR_BINDER_MAX,
         WEIR_CLASS_MAX,       WEIR_TASK_STATE_MAX,    WEIR_END_MAX,           WEIR_SUBJECT_MAX,
-        WEIR_INTENT_KIND_MAX, WEIR_CAUSE_MAX,         WEIR_TABLE_MAX,
+        WEIR_INTENT_KIND_MAX, WEIR_CAUSE_MAX,         WEIR_TABLE_MAX,         WEIR_OVER_BUDGET_MAX,
     };
     uint64_t layout = weir_hash_sip13(1, 2, parts, sizeof(parts));
 

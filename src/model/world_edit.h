@@ -117,6 +117,11 @@ int weir_edit_task_start(struct weir_edit *edit, uint32_t task, uint32_t node,
  * is cleared by both; from QUEUED to a final one, so is ended_wall_ms. WEIR_E_INVALID on a step the
  * table in world_edit.c does not allow. */
 int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_state state);
+/* One more sample: what the holder was seen to use of the device's memory. Counts in n_over and
+ * n_under; 1 where one of them changed. What has no budget is never over it. */
+int weir_edit_hold_use(struct weir_edit *edit, uint32_t hold, int64_t used_bytes);
+/* Whether it was told that the holder is over its budget. */
+int weir_edit_hold_warned(struct weir_edit *edit, uint32_t hold, bool is_warned);
 /* For building a world from records: a QUEUED task that had ended in this final state. */
 int weir_edit_task_end(struct weir_edit *edit, uint32_t task, enum weir_task_state state);
 

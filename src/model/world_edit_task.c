@@ -241,6 +241,44 @@ int weir_edit_task_state(struct weir_edit *edit, uint32_t task, enum weir_task_s
     return set_state(edit, task, row, state);
 }
 
+static uint32_t one_more(uint32_t n)
+{
+    return n < WEIR_SAMPLES_MAX ? n + 1 : n;
+}
+
+int weir_edit_hold_use(struct weir_edit *edit, uint32_t hold, int64_t used_bytes)
+{
+    const struct weir_hold *was = weir_edit_peek(edit, WEIR_TABLE_HOLDS, hold);
+    bool is_over = was->memory_bytes > 0 && used_bytes > was->memory_bytes;
+    uint32_t n_over = is_over ? one_more(was->n_over) : 0;
+    uint32_t n_under = is_over || !was->is_warned ? 0 : one_more(was->n_under);
+    bool is_news = n_over != was->n_over || n_under != was->n_under;
+    struct weir_hold *row;
+
+    if (!is_over)
+        used_bytes = 0;
+    if (!is_news && used_bytes == was->used_bytes)
+        return 0;
+    row = weir_edit_touch(edit, WEIR_TABLE_HOLDS, hold);
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    row->n_over = n_over;
+    row->n_under = n_under;
+    row->used_bytes = used_bytes < WEIR_AMOUNT_MAX ? used_bytes : WEIR_AMOUNT_MAX;
+    return is_news;
+}
+
+int weir_edit_hold_warned(struct weir_edit *edit, uint32_t hold, bool is_warned)
+{
+    struct weir_hold *row = weir_edit_touch(edit, WEIR_TABLE_HOLDS, hold);
+
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    row->is_warned = is_warned;
+    row->n_under = 0;
+    return 0;
+}
+
 int weir_edit_task_end(struct weir_edit *edit, uint32_t task, enum weir_task_state state)
 {
     const struct weir_task *now = weir_edit_peek(edit, WEIR_TABLE_TASKS, task);

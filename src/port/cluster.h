@@ -90,6 +90,13 @@ enum weir_cluster_command {
     WEIR_CLUSTER_CHECKPOINT, /* signal_number to the command, after grace_ms as STOP */
 };
 
+/* Whose a process of this machine is. */
+struct weir_cluster_owner {
+    uint64_t serial; /* of the attempt that lives and that it is of; 0: of none */
+    uint32_t uid;
+    bool is_gone; /* there is no such process any more */
+};
+
 enum weir_stream { WEIR_STDOUT, WEIR_STDERR };
 
 struct weir_cluster {
@@ -121,6 +128,9 @@ struct weir_cluster {
     /* Marks a slot as in use. Whether its attempt ever begins is in doubt: looking at it settles
      * it, unless it was settled before. */
     int (*adopt)(void *ctx, const struct weir_cluster_ref *ref, struct weir_err *err);
+    /* Whose these processes are, each in the order of the pids. */
+    int (*owners)(void *ctx, const uint32_t *pids, size_t n, struct weir_cluster_owner *ret_owners,
+                  struct weir_err *err);
     /* Appends up to max bytes of a stream from `offset`. *ret_first: where they begin; above
      * `offset` where output was rotated away or dropped. 0 bytes appended: nothing more now.
      * WEIR_E_NOT_FOUND: never wrote anything. */

@@ -11,6 +11,7 @@
 #include "model/plan.h"
 #include "model/policy.h"
 #include "port/cluster.h"
+#include "port/gpu.h"
 #include "port/store.h"
 
 #include <stdbool.h>
@@ -66,6 +67,13 @@ struct weir_apply_result {
     const struct weir_tree *assumed;
 };
 
+/* Whose a process on a GPU is. */
+struct weir_service_process {
+    uint32_t uid;
+    uint64_t number; /* of the workload; 0: of none */
+    bool is_foreign; /* it has no business there */
+};
+
 struct weir_service {
     void *ctx;
 
@@ -83,6 +91,14 @@ struct weir_service {
     int (*eta_run)(struct weir_service_eta *eta, int64_t *ret_p50_wall_ms, int64_t *ret_p90_wall_ms,
                    bool *ret_is_assumed, struct weir_err *err);
     void (*eta_end)(struct weir_service_eta *eta);
+    /* What the driver said of a GPU last; NULL: nothing is known, or no memory for it. */
+    const struct weir_gpu_device *(*gpu)(void *ctx, struct weir_str uuid, struct weir_arena *arena);
+    /* Why a GPU is out of service; false: it is not for a fault. Texts live until something is
+     * changed. */
+    bool (*fault)(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark);
+    /* False: nothing is known of it yet, or it has ended. */
+    bool (*process)(void *ctx, struct weir_str uuid, uint32_t pid,
+                    struct weir_service_process *ret_process);
     bool (*is_ready)(void *ctx);
     const struct weir_policy *(*policy)(void *ctx);
     struct weir_service_counters (*counters)(void *ctx); /* since the start */
@@ -109,6 +125,10 @@ struct weir_service {
     int (*set_phase)(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
                      struct weir_str name, enum weir_node_phase phase, struct weir_done done,
                      struct weir_err *err);
+    /* Faults of simulated GPUs, a line each (port/gpu.h): all of them or, where one is wrong, none.
+     * WEIR_E_UNSUPPORTED: they are real. */
+    int (*befall)(void *ctx, const struct weir_actor *actor, struct weir_str faults,
+                  struct weir_done done, struct weir_err *err);
 };
 
 #endif

@@ -88,6 +88,27 @@ struct weir_cordon_record {
     struct weir_str cause;
 };
 
+/* What was said of a fault, as it was said; kept as long as it may count. */
+struct weir_fault_record {
+    int64_t wall_ms;
+    int64_t mono_ms;
+    const uint8_t *boot_id; /* 16 bytes: that mono_ms and source_seq are of */
+    int64_t source_seq;     /* of the record of the kernel's log; 0: not from there */
+    struct weir_str node;
+    struct weir_str event; /* JSON (app/fault_codec.h) */
+};
+
+/* A GPU that is out of service for a fault, until that is put right. */
+struct weir_mark_record {
+    struct weir_str key;   /* of the GPU */
+    struct weir_str cause; /* one line of evidence */
+    struct weir_str class; /* of the fault, as core/health names it */
+    uint32_t action;       /* enum weir_fault_action: what a person is to do */
+    uint32_t then;         /* when that did not help */
+    int64_t since_wall_ms;
+    const uint8_t *boot_id; /* in which it was seen */
+};
+
 /* What happened. Append-only. */
 struct weir_event_record {
     int64_t seq; /* given by the store: one more than the last */
@@ -158,6 +179,11 @@ struct weir_store {
     int (*put_task)(void *ctx, const struct weir_task_record *task, struct weir_err *err);
     int (*put_cordon)(void *ctx, const struct weir_cordon_record *cordon, struct weir_err *err);
     int (*append_event)(void *ctx, const struct weir_event_record *event, struct weir_err *err);
+    int (*append_fault)(void *ctx, const struct weir_fault_record *fault, struct weir_err *err);
+    /* Those from before that time go. */
+    int (*delete_faults)(void *ctx, int64_t before_wall_ms, struct weir_err *err);
+    int (*put_mark)(void *ctx, const struct weir_mark_record *mark, struct weir_err *err);
+    int (*delete_mark)(void *ctx, struct weir_str key, struct weir_err *err);
     /* Deletes ended workloads (with tasks and requests) that ended before `wall_ms`, at most
      * `limit` tasks and workloads together, and at most as many events up to `event_seq`. What each
      * task was goes to the callback before; one that returns > 0 lets this one be the last for now.
@@ -181,6 +207,11 @@ struct weir_store {
     int (*find_cordon)(void *ctx, uint32_t subject_kind, struct weir_str name,
                        int (*each)(void *arg, const struct weir_cordon_record *cordon), void *arg,
                        struct weir_err *err);
+    /* In the order in which they were appended. */
+    int (*each_fault)(void *ctx, int (*each)(void *arg, const struct weir_fault_record *fault),
+                      void *arg, struct weir_err *err);
+    int (*each_mark)(void *ctx, int (*each)(void *arg, const struct weir_mark_record *mark),
+                     void *arg, struct weir_err *err);
     /* The first `limit` of them, in order. What it takes grows with the seqs from `after` on that
      * have to be looked at, and so it does, from `until` down, with the next one. */
     int (*each_event)(void *ctx, const struct weir_event_filter *filter,

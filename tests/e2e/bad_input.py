@@ -9,7 +9,7 @@ FLAGS = [
     (['run', '--gpuz', '1', '--', 'true'], 2, ['gpuz', '--gpus']),
     (['run', '--gpus', 'many', '--', 'true'], 2, ['many']),
     (['run', '--gpus', '-1', '--', 'true'], 2, ['-1']),
-    (['run', '--gpus', '0.5', '--', 'true'], 1, ['no GPU here can be shared', 'whole GPUs']),
+    (['run', '--gpus', '0.5', '--', 'true'], 2, ["'0.5' GPUs: it must be a whole number", 'gpuMemory']),
     (['run', '--sim-profile', 'x', '--', 'true'], 2, ['--sim-profile']),
     (['run', '--name', '42', '--', 'true'], 2, ['42', 'job-42']),
     (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),
@@ -288,7 +288,7 @@ def test_every_help_has_an_example(t):
     del t
     import subprocess
     listed = subprocess.run([weirlib.WEIR, 'help'], capture_output=True, check=True, timeout=20).stdout.decode()
-    for name in ('up', 'run', 'ps', 'logs', 'cancel', 'explain', 'get', 'apply', 'delete', 'describe', 'queue', 'cordon', 'uncordon', 'drain', 'snapshot', 'replay'):
+    for name in ('up', 'run', 'ps', 'logs', 'cancel', 'explain', 'get', 'apply', 'delete', 'describe', 'queue', 'cordon', 'uncordon', 'drain', 'snapshot', 'replay', 'sim'):
         assert name in listed, name
         text = subprocess.run([weirlib.WEIR, name, '--help'], capture_output=True, check=True, timeout=20).stdout.decode()
         assert f'weir {name}' in text, text

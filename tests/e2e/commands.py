@@ -313,6 +313,26 @@ class Changing(Case):
         self.check(self.weir("cordon", "b"), 1, b"", b"weir: there is no /v1/nodes/b/cordon\n")
         self.assertEqual(self.weir("drain", "GPU-1").returncode, 2)
 
+    def test_faults(self):
+        bodies = []
+
+        def order(request, answer):
+            bodies.append(json.loads(request.body))
+            if "quake" in request.body.decode():
+                answer.error(400, "invalid", "character 7: a fault expected, not 'quake'", field="faults[0]", line=1, column=12)
+            else:
+                answer.send(202, {"faults": 1})
+
+        self.start({("POST", "/v1/simulation/faults"): order})
+        self.check(self.weir("sim", "fault", "gpu", "3", "xid", "79"), 0, b"gpu 3 xid 79: done\n")
+        self.check(self.weir("sim", "fault", "--node", "sim-2", "gpu all power 400"), 0,
+                   b"node sim-2 gpu all power 400: done\n")
+        self.check(self.weir("sim", "fault", "gpu", "0", "quake"), 2, b"",
+                   b"weir: sim fault 'gpu 0 quake': character 7: a fault expected, not 'quake'\n")
+        self.assertEqual(bodies[:2], [{"faults": ["gpu 3 xid 79"]}, {"faults": ["node sim-2 gpu all power 400"]}])
+        self.check(self.weir("sim", "faults", "gpu"), 2, b"", b"weir: sim: 'faults': it must be one of fault (did you mean fault?)\n")
+        self.assertEqual(self.weir("sim", "fault").returncode, 2)
+
     def test_over_tcp_with_a_token(self):
         self.start({("GET", "/v1/workloads"): lambda r, a: a.send(200, {"items": [workload(
             name=r.headers["authorization"], queue=r.headers["host"])]})})
@@ -422,6 +442,70 @@ class Deploy(Case):
         result = subprocess.run(words, env=self.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
         self.assertEqual(result.returncode, 2)
         self.assertIn("no option --nosuch", result.stderr.decode())
+
+
+class Xid(Case):
+    """Without a server: none is started here."""
+    LINE = ("NVRM: Xid (PCI:0008:01:00): 145, pid=7, name=a, RLW_RXPIPE Fatal XC0 i0 Link 04 (0x00000086 0x00000001 0x00000000 "
+            "0x00000000 0x00000000 0x00000000)")
+
+    def test_a_code(self):
+        text = self.weir("xid", "64").stdout.decode()
+        self.assertTrue(text.startswith("Xid 64  DRAM_RETIREMENT_FAILURE\n"))
+        for line in ("Whose fault    the hardware's", "weir           takes the GPU out: nothing more is placed on it",
+                     r"By hand        RESET_GPU: drain the GPU and reset it \(.*\)", "Then           SUPPORT: .*"):
+            self.assertRegex(text, f"(?m)^{line}$")
+        answer = json.loads(self.weir("xid", "31", "-o", "json").stdout)
+        self.assertEqual((answer["code"], answer["known"], answer["origin"], answer["action"], answer["outcome"], answer["then"]),
+                         (31, True, "app", "RESTART_APP", "job", None))
+
+    def test_a_code_of_a_switch(self):
+        self.assertIn(b"\nClass          fatal-port\n", self.weir("xid", "sxid", "20034").stdout)
+        answer = json.loads(self.weir("xid", "sxid", "20034", "-o", "json").stdout)
+        self.assertEqual((answer["kind"], answer["action"], answer["outcome"]), ("sxid", "RESET_FABRIC", "fabric"))
+        self.check(self.weir("xid", "sxid"), 2, b"", b"weir: xid: sxid needs the number of one (for example weir xid sxid 20034)\n")
+
+    def test_all_codes(self):
+        lines = self.weir("xid").stdout.decode().splitlines()
+        self.assertEqual(lines[0].split(), ["XID", "ACTION", "ORIGIN", "NAME", "MEANING"])
+        self.assertEqual([int(line.split()[0]) for line in lines[1:]], list(range(1, 177)))
+        answers = json.loads(self.weir("xid", "-o", "json").stdout)
+        self.assertEqual([answer["code"] for answer in answers], list(range(1, 177)))
+
+    def test_an_unknown_code_says_what_is_known(self):
+        result = self.weir("xid", "999")
+        self.assertEqual((result.returncode, result.stderr), (1, b""))
+        self.assertTrue(result.stdout.startswith(b"Xid 999 is not in the catalogue, which knows 1 to 176\n"))
+        self.assertIn(b"\nBy hand        WATCH: ", result.stdout)
+        self.assertEqual(self.weir("xid", "sxid", "1").returncode, 1)
+        self.assertFalse(json.loads(self.weir("xid", "999", "-o", "json").stdout)["known"])
+
+    def test_a_line(self):
+        text = self.weir("xid", self.LINE).stdout.decode()
+        for line in ("Class          xid:145/RLW_RXPIPE;fabric", "Device         0008:01:00.0", "Process        7",
+                     r"Registers      0x86 0x1 0x0 0x0 0x0 0x0", r"Why            its registers say so \(sub-code\)"):
+            self.assertRegex(text, f"(?m)^{line}$")
+        event = json.loads(self.weir("xid", "Feb  7 15:10:02 n kernel: " + self.LINE, "-o", "json").stdout)["events"][0]
+        self.assertEqual((event["action"], event["authority"], event["pid"], event["text"]), ("RESET_GPU", "sub-code", 7, self.LINE))
+
+    def test_lines_come_to_one_incident(self):
+        lines = ("NVRM: Xid (PCI:0000:3b:00): 31, Ch 1\nNVRM: Xid (PCI:0000:3b:00): 154, GPU recovery action changed from 0x0 (None) "
+                 "to 0x2 (Node Reboot Required)")
+        self.assertRegex(self.weir("xid", lines).stdout.decode(), r"(?s)\nTogether: 2 events of 0000:3b:00.0\n.*REBOOT_NODE: ")
+        answer = json.loads(self.weir("xid", "-o", "json", lines).stdout)
+        self.assertEqual((len(answer["events"]), [one["action"] for one in answer["incidents"]]), (2, ["REBOOT_NODE"]))
+
+    def test_a_forged_record_is_no_evidence(self):
+        text = "{},901,5140900,-;NVRM: Xid (PCI:0000:3b:00): 79, GPU has fallen off the bus."
+        self.assertIn(b"a process wrote it, not the kernel: it is evidence of nothing\n", self.weir("xid", text.format(12)).stdout)
+        self.assertIn(b"REBOOT_NODE", self.weir("xid", text.format(4)).stdout)
+
+    def test_what_is_neither(self):
+        self.check(self.weir("xid", "foo\x1b"), 2, b"",
+                   b"weir: xid: 'foo?' is no code, and no log line about a GPU's fault (give a number, or the whole line in quotes)\n")
+        self.check(self.weir("xid", "79", "80"), 2, b"",
+                   b"weir: xid: '80' is one word too many (a log line goes in quotes, as one word)\n")
+        self.assertEqual(self.weir("xid", "4294967296").returncode, 2)
 
 
 class Help(Case):

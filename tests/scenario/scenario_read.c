@@ -19,6 +19,7 @@ struct node_read {
     const struct weir_tree *cordoned; /* GPUs, by index */
     const struct weir_tree *unhealthy;
     const struct weir_tree *foreign;
+    int foreign_gib; /* of each of them */
 };
 
 struct attempt {
@@ -80,6 +81,7 @@ static const struct field node_fields[] = {
     {"cordoned", FIELD_TREE, offsetof(struct node_read, cordoned)},
     {"unhealthy", FIELD_TREE, offsetof(struct node_read, unhealthy)},
     {"foreign", FIELD_TREE, offsetof(struct node_read, foreign)},
+    {"foreign_gib", FIELD_INT, offsetof(struct node_read, foreign_gib)},
 };
 
 static const struct field queue_fields[] = {
@@ -256,8 +258,11 @@ static void read_node(struct scenario *s, const struct weir_tree *node)
         device_of(b, read.spec.name, at)->cordoned = 1;
     for (const struct weir_tree *at = first_of(read.unhealthy); at != NULL; at = at->next)
         device_of(b, read.spec.name, at)->health = WEIR_DEVICE_UNHEALTHY;
-    for (const struct weir_tree *at = first_of(read.foreign); at != NULL; at = at->next)
+    for (const struct weir_tree *at = first_of(read.foreign); at != NULL; at = at->next) {
         device_of(b, read.spec.name, at)->n_foreign = 1;
+        device_of(b, read.spec.name, at)->memory_foreign_bytes = (int64_t)read.foreign_gib
+                                                                 << GIB_BITS;
+    }
 }
 
 static void read_queue(struct scenario *s, const struct weir_tree *node, int64_t created_ms)

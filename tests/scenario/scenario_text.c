@@ -114,8 +114,8 @@ static void put_unblock(const struct scenario *s, const struct weir_verdict *v,
                         struct weir_buf *out)
 {
     static const char *const names[WEIR_UNBLOCK_MAX] = {
-        "",     "wait for ", "wait for any of ", "raise the limit of ", "uncordon ",
-        "add ", "",          "release "};
+        "",     "wait for ", "wait for any of ", "raise the limit of ",    "uncordon ",
+        "add ", "",          "release ",         "end what is foreign on "};
 
     if (v->unblock == WEIR_UNBLOCK_NONE)
         return;

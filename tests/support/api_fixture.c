@@ -232,6 +232,50 @@ static int fake_set_phase(void *ctx, const struct weir_actor *actor, enum weir_s
     return take(f, done, 0, err);
 }
 
+/* "wrong" in the second line is so. */
+static int fake_befall(void *ctx, const struct weir_actor *actor, struct weir_str faults,
+                       struct weir_done done, struct weir_err *err)
+{
+    struct api_fixture *f = ctx;
+
+    note_actor(f, actor);
+    snprintf(f->asked, sizeof(f->asked), "befall %.*s", WEIR_STR_ARG(faults));
+    if (weir_str_find(faults, WEIR_STR("wrong")) < 0)
+        return take(f, done, 0, err);
+    weir_error(err, WEIR_E_NOT_FOUND, "no such thing");
+    return weir_error_at(err, 2, 7);
+}
+
+static const struct weir_gpu_device *fake_gpu(void *ctx, struct weir_str uuid,
+                                              struct weir_arena *arena)
+{
+    const struct api_fixture *f = ctx;
+
+    (void)arena;
+    return f->gpu != NULL && weir_str_eq(f->gpu->uuid, uuid) ? f->gpu : NULL;
+}
+
+static bool fake_fault(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark)
+{
+    const struct api_fixture *f = ctx;
+
+    if (f->mark == NULL || !weir_str_eq(f->mark->key, uuid))
+        return false;
+    *ret_mark = *f->mark;
+    return true;
+}
+
+static bool fake_process(void *ctx, struct weir_str uuid, uint32_t pid,
+                         struct weir_service_process *ret_process)
+{
+    const struct api_fixture *f = ctx;
+
+    if (f->gpu == NULL || !weir_str_eq(f->gpu->uuid, uuid) || pid != f->known_pid)
+        return false;
+    *ret_process = f->known_process;
+    return true;
+}
+
 struct api_output *api_find_output(struct api_fixture *f, uint64_t number, uint32_t member,
                                    uint32_t attempt, enum weir_stream stream)
 {
@@ -289,6 +333,10 @@ static void make_service(struct api_fixture *f)
         .cancel = fake_cancel,
         .signal = fake_signal,
         .set_phase = fake_set_phase,
+        .befall = fake_befall,
+        .gpu = fake_gpu,
+        .fault = fake_fault,
+        .process = fake_process,
     };
 }
 

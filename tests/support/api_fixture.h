@@ -70,7 +70,11 @@ struct api_fixture {
     int fail;
     /* What the service was last asked for: "cancel 3", "signal 3 2", "phase gpu GPU-0 cordoned". */
     char asked[256];
-    char asker[128]; /* "ana 1000 submit" */
+    char asker[128];                     /* "ana 1000 submit" */
+    const struct weir_gpu_device *gpu;   /* the only one that a driver tells of */
+    const struct weir_mark_record *mark; /* a GPU that is out of service */
+    uint32_t known_pid;                  /* on it; of the others nothing is known */
+    struct weir_service_process known_process;
 };
 
 extern const char *const api_admin_token;

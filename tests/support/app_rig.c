@@ -29,10 +29,41 @@ static struct weir_now read_clock(void *ctx)
 
 /* ---- devices ---- */
 
+/* The newest sample of one device, in the arena; NULL: no memory. */
+static const struct weir_gpu_sample *sample_of(const struct app_rig *rig, uint32_t gpu,
+                                               struct weir_arena *arena)
+{
+    struct weir_gpu_sample *sample = weir_arena_new(arena, struct weir_gpu_sample);
+    struct weir_gpu_process *processes =
+        weir_arena_new_n(arena, struct weir_gpu_process, RIG_PROCESSES_MAX);
+
+    if (sample == NULL || processes == NULL)
+        return NULL;
+    *sample = (struct weir_gpu_sample){.read_ms = rig->sample_ms,
+                                       .has_processes = true,
+                                       .processes = processes};
+    for (uint32_t i = 0; i < rig->n_processes; i++) {
+        const struct app_process *from = &rig->processes[i];
+
+        if (from->gpu == gpu)
+            processes[sample->n_processes++] = (struct weir_gpu_process){
+                .pid = from->pid,
+                .kinds = from->only_draws ? WEIR_GPU_PROCESS_GRAPHICS : WEIR_GPU_PROCESS_COMPUTE,
+                .valid = from->bytes >= 0 ? WEIR_GPU_PROCESS_HAS_MEMORY : 0,
+                .used_bytes = from->bytes,
+                .gpu_instance = WEIR_GPU_NO_INSTANCE,
+                .compute_instance = WEIR_GPU_NO_INSTANCE,
+            };
+    }
+    return sample;
+}
+
 static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device **ret_devices,
                      uint32_t *ret_n, struct weir_err *err)
 {
     static const char *const uuids[RIG_GPUS] = {"GPU-0", "GPU-1", "GPU-2", "GPU-3"};
+    static const char *const places[RIG_GPUS] = {"0000:00:00.0", "0000:01:00.0", "0000:02:00.0",
+                                                 "0000:03:00.0"};
     struct app_rig *rig = ctx;
     struct weir_gpu_device *devices;
     uint32_t n = 0;
@@ -44,13 +75,22 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for devices");
     for (uint32_t i = 0; i < RIG_GPUS; i++)
         if (!rig->gpu_is_absent[i])
-            devices[n++] = (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
-                                                    .name = WEIR_STR("NVIDIA H100"),
-                                                    .class = WEIR_STR("h100-sxm"),
-                                                    .index = i,
-                                                    .is_lost = rig->gpu_is_lost[i],
-                                                    .valid = WEIR_GPU_HAS_MEMORY,
-                                                    .memory_total_bytes = 80LL << 30};
+            devices[n++] =
+                (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
+                                         .name = WEIR_STR("NVIDIA H100"),
+                                         .class = WEIR_STR("h100-sxm"),
+                                         .index = i,
+                                         .pci = weir_str(rig->shows_pci ? places[i] : ""),
+                                         .state =
+                                             rig->gpu_is_lost[i] ? WEIR_GPU_LOST : WEIR_GPU_READY,
+                                         .valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_COMPUTE_MODE,
+                                         .compute_mode = rig->gpu_is_exclusive[i] ? 3 : 0,
+                                         .memory_total_bytes = RIG_GPU_BYTES};
+    for (uint32_t i = 0; rig->sample_ms > 0 && i < n; i++) {
+        devices[i].sample = sample_of(rig, devices[i].index, arena);
+        if (devices[i].sample == NULL)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a sample");
+    }
     *ret_devices = devices;
     *ret_n = n;
     return 0;
@@ -95,6 +135,8 @@ static int launch(void *ctx, const struct weir_cluster_launch *launch, struct we
     for (const char *const *e = launch->envp; *e != NULL; e++)
         if (strncmp(*e, "CUDA_VISIBLE_DEVICES=", 21) == 0)
             snprintf(attempt->devices, sizeof(attempt->devices), "%s", *e + 21);
+        else if (strncmp(*e, "WEIR_GPU_MEMORY_BYTES=", 22) == 0)
+            attempt->budget_bytes = strtoll(*e + 22, NULL, 10);
     return 0;
 }
 
@@ -200,6 +242,25 @@ static int adopt(void *ctx, const struct weir_cluster_ref *ref, struct weir_err 
     return 0;
 }
 
+static int owners(void *ctx, const uint32_t *pids, size_t n, struct weir_cluster_owner *ret_owners,
+                  struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    if (rig->owners_result < 0)
+        return weir_error(err, rig->owners_result, "whose they are cannot be told");
+    for (size_t i = 0; i < n; i++) {
+        ret_owners[i] = (struct weir_cluster_owner){.uid = 1000};
+        for (uint32_t p = 0; p < rig->n_processes; p++)
+            ret_owners[i].is_gone |= rig->processes[p].pid == pids[i] && rig->processes[p].is_gone;
+        for (uint32_t a = 0; a < rig->n_attempts; a++)
+            if (rig->attempts[a].facts.pid == pids[i] &&
+                rig->attempts[a].facts.phase == WEIR_SEEN_RUNNING)
+                ret_owners[i].serial = rig->attempts[a].ref.serial;
+    }
+    return 0;
+}
+
 /* ---- coming and going ---- */
 
 static void set_up_server(struct app_rig *rig)
@@ -225,7 +286,8 @@ static void set_up_server(struct app_rig *rig)
                                             .release = release,
                                             .new_ref = new_ref,
                                             .forget = forget,
-                                            .adopt = adopt};
+                                            .adopt = adopt,
+                                            .owners = owners};
     weir_server_service(server, &rig->service);
 }
 
@@ -310,7 +372,24 @@ static bool is_on_device(const struct app_attempt *attempt)
     return attempt->was_launched && attempt->facts.phase != WEIR_SEEN_ENDED;
 }
 
-/* No two live attempts have a device in common (all workloads here take whole ones). */
+/* What others than `own` that live have a device in hand with: their budgets on it. */
+static int64_t budgets_beside(const struct app_rig *rig, uint32_t own, struct weir_str device)
+{
+    bool shares = rig->attempts[own].budget_bytes > 0;
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < rig->n_attempts; i++) {
+        const struct app_attempt *other = &rig->attempts[i];
+
+        if (i == own || !is_on_device(other) || weir_str_find(weir_str(other->devices), device) < 0)
+            continue;
+        app_must(shares && other->budget_bytes > 0, "a device is in two hands");
+        sum += other->budget_bytes;
+    }
+    return sum;
+}
+
+/* No two live attempts have a device in common, unless both have budgets on it. */
 static void check_hands(const struct app_rig *rig)
 {
     for (uint32_t i = 0; i < rig->n_attempts; i++) {
@@ -320,10 +399,9 @@ static void check_hands(const struct app_rig *rig)
         if (!is_on_device(&rig->attempts[i]))
             continue;
         while (rest.len > 0 && weir_str_split(&rest, ',', &device))
-            for (uint32_t j = 0; j < rig->n_attempts; j++)
-                if (j != i && is_on_device(&rig->attempts[j]))
-                    app_must(weir_str_find(weir_str(rig->attempts[j].devices), device) < 0,
-                             "a device is in two hands");
+            app_must(budgets_beside(rig, i, device) + rig->attempts[i].budget_bytes <=
+                         RIG_GPU_BYTES,
+                     "more is promised of a device than it has");
     }
 }
 
@@ -354,6 +432,34 @@ void app_rig_pass(struct app_rig *rig, int64_t ms)
 {
     rig->now.wall_ms += ms;
     rig->now.mono_ms += ms;
+}
+
+/* ---- what uses the GPUs ---- */
+
+void app_rig_use(struct app_rig *rig, uint32_t gpu, uint32_t pid, int64_t bytes)
+{
+    uint32_t at = 0;
+
+    while (at < rig->n_processes &&
+           (rig->processes[at].gpu != gpu || rig->processes[at].pid != pid))
+        at++;
+    if (at == rig->n_processes)
+        rig->n_processes++;
+    app_must(rig->n_processes <= RIG_PROCESSES_MAX, "too many processes");
+    rig->processes[at] = (struct app_process){.gpu = gpu, .pid = pid, .bytes = bytes};
+    if (bytes == 0)
+        rig->processes[at] = rig->processes[--rig->n_processes];
+}
+
+void app_rig_sample(struct app_rig *rig)
+{
+    app_rig_pass(rig, 1000);
+    rig->sample_ms = rig->now.mono_ms;
+    if (rig->server.edit != NULL) /* else the tick loads, and looks */
+        weir_server_look_at_use(&rig->server);
+    app_rig_check(rig);
+    if (rig->server.dirty || rig->server.failed < 0)
+        app_rig_tick(rig);
 }
 
 /* ---- asking ---- */

@@ -12,7 +12,9 @@
 
 #include <stdbool.h>
 
-enum { RIG_GPUS = 4, RIG_ATTEMPTS_MAX = 512, RIG_ANSWERS_MAX = 64 };
+enum { RIG_GPUS = 4, RIG_ATTEMPTS_MAX = 512, RIG_ANSWERS_MAX = 64, RIG_PROCESSES_MAX = 32 };
+
+#define RIG_GPU_BYTES ((int64_t)80 << 30)
 
 /* One attempt that was launched or settled. */
 struct app_attempt {
@@ -27,7 +29,17 @@ struct app_attempt {
     uint32_t n_stops;
     uint32_t n_checkpoints;
     uint32_t n_signals;
-    char devices[128]; /* CUDA_VISIBLE_DEVICES */
+    char devices[128];    /* CUDA_VISIBLE_DEVICES */
+    int64_t budget_bytes; /* WEIR_GPU_MEMORY_BYTES; 0: its devices are its own */
+};
+
+/* A process on a GPU. */
+struct app_process {
+    uint32_t gpu;
+    uint32_t pid;  /* that of an attempt is its facts.pid; others are nobody's */
+    int64_t bytes; /* < 0: not known */
+    bool is_gone;  /* it is in the sample, and has ended since */
+    bool only_draws;
 };
 
 struct app_answer {
@@ -56,7 +68,13 @@ struct app_rig {
     /* the devices */
     bool gpu_is_absent[RIG_GPUS];
     bool gpu_is_lost[RIG_GPUS];
+    bool shows_pci; /* GPU-n is at 0000:0n:00.0: without, no fault is of it */
+    bool gpu_is_exclusive[RIG_GPUS];
     int list_result;
+    struct app_process processes[RIG_PROCESSES_MAX]; /* by pid */
+    uint32_t n_processes;
+    int64_t sample_ms; /* of all devices; 0: there is none */
+    int owners_result;
 
     /* the store: call number `fail_at` of those that write fails (< 0: none) */
     int64_t fail_at;
@@ -84,6 +102,13 @@ int app_rig_tick(struct app_rig *rig);
 /* Checks the world, and that live attempts hold devices of their own. */
 void app_rig_check(struct app_rig *rig);
 void app_rig_pass(struct app_rig *rig, int64_t ms);
+
+/* ---- what uses the GPUs ---- */
+
+/* The process uses so much of that GPU from now on; 0: it is there no more. */
+void app_rig_use(struct app_rig *rig, uint32_t gpu, uint32_t pid, int64_t bytes);
+/* A second later: one more sample, looked at, and a tick where one is due. */
+void app_rig_sample(struct app_rig *rig);
 
 /* ---- asking ---- */
 

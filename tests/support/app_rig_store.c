@@ -62,6 +62,27 @@ WRITE(update_workload, (void *ctx, const struct weir_workload_record *w, struct 
 WRITE(put_task, (void *ctx, const struct weir_task_record *t, struct weir_err *err), t, err)
 WRITE(put_cordon, (void *ctx, const struct weir_cordon_record *c, struct weir_err *err), c, err)
 WRITE(append_event, (void *ctx, const struct weir_event_record *e, struct weir_err *err), e, err)
+WRITE(append_fault, (void *ctx, const struct weir_fault_record *f, struct weir_err *err), f, err)
+WRITE(delete_faults, (void *ctx, int64_t wall_ms, struct weir_err *err), wall_ms, err)
+WRITE(put_mark, (void *ctx, const struct weir_mark_record *m, struct weir_err *err), m, err)
+WRITE(delete_mark, (void *ctx, struct weir_str key, struct weir_err *err), key, err)
+
+static int store_each_fault(void *ctx,
+                            int (*each)(void *arg, const struct weir_fault_record *fault),
+                            void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_fault(rig->real.ctx, each, arg, err);
+}
+
+static int store_each_mark(void *ctx, int (*each)(void *arg, const struct weir_mark_record *mark),
+                           void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_mark(rig->real.ctx, each, arg, err);
+}
 
 static int store_each_queue(void *ctx,
                             int (*each)(void *arg, const struct weir_queue_record *queue),
@@ -144,6 +165,12 @@ struct weir_store app_rig_wrap_store(struct app_rig *rig)
         .put_task = store_put_task,
         .put_cordon = store_put_cordon,
         .append_event = store_append_event,
+        .append_fault = store_append_fault,
+        .delete_faults = store_delete_faults,
+        .put_mark = store_put_mark,
+        .delete_mark = store_delete_mark,
+        .each_fault = store_each_fault,
+        .each_mark = store_each_mark,
         .each_queue = store_each_queue,
         .each_workload = store_each_workload,
         .each_task = store_each_task,

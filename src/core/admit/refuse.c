@@ -325,17 +325,39 @@ static int refuse_memory(struct weir_admission *a, const struct weir_request *re
     return refused(a, "spec.gpuMemory");
 }
 
+/* The first from its own queue up that demands as much isolation. */
+static struct weir_str demanding_queue(const struct weir_admission *a)
+{
+    const struct weir_world *world = a->fleet.world;
+    uint32_t queue = a->queue;
+
+    while (weir_world_queue(world, queue)->isolation != a->isolation)
+        queue = weir_world_queue(world, queue)->parent;
+    return weir_world_string(world, weir_world_queue(world, queue)->name);
+}
+
 static int refuse_isolation(struct weir_admission *a, const struct weir_request *request)
 {
+    const char *name = weir_isolation_name((enum weir_isolation)request->isolation);
+    bool is_of_queue = a->isolation > request->shape->isolation;
+
     set_reason(a, WEIR_LEVEL_DEVICES, WEIR_REASON_ISOLATION, weir_request_resource(request->shape),
                0, request->isolation);
-    weir_error(a->err, WEIR_E_IMPOSSIBLE, "asks for a part of a GPU, no GPU here can be shared%s%s",
-               request->isolation != WEIR_ISOLATION_NONE ? " with isolation " : "",
-               request->isolation != WEIR_ISOLATION_NONE
-                   ? weir_isolation_name((enum weir_isolation)request->isolation)
-                   : "");
+    if (request->isolation == WEIR_ISOLATION_NONE)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for a part of a GPU, no GPU here can be shared");
+    else if (is_of_queue)
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for a part of a GPU, queue '%.*s' demands isolation %s, no GPU here can "
+                   "be shared with that",
+                   WEIR_STR_ARG(demanding_queue(a)), name);
+    else
+        weir_error(a->err, WEIR_E_IMPOSSIBLE,
+                   "asks for a part of a GPU, no GPU here can be shared with isolation %s", name);
     weir_error_hint(a->err, "ask for whole GPUs");
-    return refused(a, request->isolation != WEIR_ISOLATION_NONE ? "spec.isolation" : "spec.gpus");
+    if (request->isolation == WEIR_ISOLATION_NONE)
+        return refused(a, request->shape->device_memory_bytes > 0 ? "spec.gpuMemory" : "spec.gpus");
+    return refused(a, is_of_queue ? "spec.queue" : "spec.isolation");
 }
 
 /* No amount of anything would do: what the nodes say most. */

@@ -6,7 +6,12 @@
 #include "core/place/gang.h"
 
 /* What is asked of a fleet as it would be. */
-enum weir_what_if { WEIR_WHAT_IF_EMPTY, WEIR_WHAT_IF_UNCORDONED, WEIR_WHAT_IF_MAX };
+enum weir_what_if {
+    WEIR_WHAT_IF_EMPTY,
+    WEIR_WHAT_IF_UNCORDONED,
+    WEIR_WHAT_IF_OURS, /* and without foreign processes */
+    WEIR_WHAT_IF_MAX
+};
 
 struct weir_holding {
     uint32_t workload;

@@ -95,6 +95,11 @@ int weir_survey(struct weir_explainer *x, struct weir_set *set, const struct wei
     struct weir_survey survey = {
         .way = WEIR_WAY_CAPACITY, .node = WEIR_NONE, .resource = WEIR_NONE, .request = request};
     const struct weir_overlay *fleet = NULL;
+    static const enum weir_way ways[WEIR_WHAT_IF_MAX] = {
+        [WEIR_WHAT_IF_EMPTY] = WEIR_WAY_WAIT,
+        [WEIR_WHAT_IF_UNCORDONED] = WEIR_WAY_UNCORDON,
+        [WEIR_WHAT_IF_OURS] = WEIR_WAY_FOREIGN,
+    };
 
     for (uint32_t what_if = 0; what_if < WEIR_WHAT_IF_MAX && fleet == NULL; what_if++) {
         int r = weir_what_if_fits(x, what_if, set);
@@ -103,7 +108,7 @@ int weir_survey(struct weir_explainer *x, struct weir_set *set, const struct wei
             return r;
         if (r == 0)
             continue;
-        survey.way = what_if == WEIR_WHAT_IF_EMPTY ? WEIR_WAY_WAIT : WEIR_WAY_UNCORDON;
+        survey.way = ways[what_if];
         fleet = weir_what_if_fleet(x, what_if);
     }
     count_nodes(x, fleet, set, &survey);
@@ -427,6 +432,34 @@ static int unblock_by_uncordoning(struct weir_explainer *x, struct weir_set *set
                    : weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &u.ends, verdict);
 }
 
+/* Which GPUs the set would take if no foreign process used one: the first of those that one does.
+ */
+static int unblock_by_leaving_of_foreign(struct weir_explainer *x, struct weir_set *set,
+                                         struct weir_verdict *verdict)
+{
+    struct weir_overlay *fleet = weir_what_if_fleet(x, WEIR_WHAT_IF_OURS);
+    struct weir_overlay_mark mark;
+    int r;
+
+    if (fleet == NULL)
+        return WEIR_E_NO_MEMORY;
+    mark = weir_overlay_mark(fleet);
+    r = weir_set_place(fleet, WEIR_IN_BOTH, set);
+    for (uint32_t g = mark.n_grants; r == 1 && g < fleet->n_grants; g++) {
+        uint32_t device = fleet->grants[g].device;
+        const struct weir_device *row = weir_world_device(x->tick->world, device);
+
+        if (row->n_foreign == 0 && row->memory_foreign_bytes == 0)
+            continue;
+        verdict->unblock = WEIR_UNBLOCK_FOREIGN;
+        verdict->unblock_subject_kind = WEIR_SUBJECT_DEVICE;
+        verdict->unblock_subject = device;
+        break;
+    }
+    weir_overlay_rollback(fleet, mark);
+    return r < 0 ? r : 0;
+}
+
 static void unblock_by_capacity(const struct weir_set *set, struct weir_verdict *verdict)
 {
     uint32_t resource = weir_request_resource(set->members[0].request.shape);
@@ -444,6 +477,8 @@ int weir_unblock_places(struct weir_explainer *x, struct weir_set *set,
         return unblock_by_waiting(x, set, verdict);
     case WEIR_WAY_UNCORDON:
         return unblock_by_uncordoning(x, set, verdict);
+    case WEIR_WAY_FOREIGN:
+        return unblock_by_leaving_of_foreign(x, set, verdict);
     case WEIR_WAY_CAPACITY:
         unblock_by_capacity(set, verdict);
         return 0;

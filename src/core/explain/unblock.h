@@ -10,6 +10,7 @@
 enum weir_way {
     WEIR_WAY_WAIT,     /* it would fit on the fleet as it is, empty */
     WEIR_WAY_UNCORDON, /* with nothing cordoned */
+    WEIR_WAY_FOREIGN,  /* and without foreign processes */
     WEIR_WAY_CAPACITY
 };
 

@@ -34,8 +34,11 @@ int weir_what_if_set(struct weir_explainer *x, const struct weir_want *want,
 
 struct weir_overlay *weir_what_if_fleet(struct weir_explainer *x, enum weir_what_if what_if)
 {
-    static const uint32_t fleets[WEIR_WHAT_IF_MAX] = {WEIR_FLEET_EMPTY,
-                                                      WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED};
+    static const uint32_t fleets[WEIR_WHAT_IF_MAX] = {
+        [WEIR_WHAT_IF_EMPTY] = WEIR_FLEET_EMPTY,
+        [WEIR_WHAT_IF_UNCORDONED] = WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED,
+        [WEIR_WHAT_IF_OURS] = WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED | WEIR_FLEET_OURS,
+    };
 
     if (!x->has_fleet[what_if] &&
         weir_overlay_init(&x->fleets[what_if], x->tick->world, fleets[what_if], x->tick->arena) < 0)

@@ -25,9 +25,21 @@ struct weir_fate {
  * - cancelled, by its own stop or as a workload: CANCELLED;
  * - it exited with 0 before the request reached it: SUCCEEDED, whatever it was to leave for, also
  *   RUN_LIMIT and GANG_BROKEN (a gang that starts anew runs it again with the others);
- * - everything else: FAILED for RUN_LIMIT, LEFT for the rest. */
+ * - everything else: FAILED for RUN_LIMIT, OVER_BUDGET and DEVICE_FAULT; LEFT for the rest.
+ *
+ * Whose fault a failure is shows a moment later: one that holds a SUSPECT device STAYS until that
+ * is known, and one that holds an UNHEALTHY device failed by DEVICE_FAULT. */
 struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_task *task,
                               const struct weir_workload *job);
+
+/* Whether another attempt is left after so many failures: of the workload's own retries or, after a
+ * device fault, of the policy's if those are more. So a job that breaks GPUs does not break them
+ * all. */
+bool weir_fate_has_retry(const struct weir_policy *policy, const struct weir_workload *job,
+                         const struct weir_fate *fate, uint32_t n_failures);
+
+/* What the next attempt's wait is put down to. */
+enum weir_cause weir_fate_retry_cause(const struct weir_fate *fate);
 
 /* When the attempt after this failure may start: base · 2^n_failures from now, capped. */
 int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_workload *job,
@@ -40,12 +52,12 @@ int64_t weir_fate_backoff(const struct weir_tick *tick, const struct weir_worklo
 bool weir_fate_is_due(const struct weir_tick *tick, const struct weir_workload *job,
                       const struct weir_task *task);
 
-/* Why what runs is to leave: CANCELLED, RUN_LIMIT, DRAINED; or NONE. */
+/* Why what runs is to leave: CANCELLED, RUN_LIMIT, DEVICE_FAULT, OVER_BUDGET, DRAINED; or NONE. */
 uint32_t weir_fate_must_leave(struct weir_tick *tick, const struct weir_running *running);
 
 /* Whether one that is leaving has to be stopped for this cause after all: it may still be writing
- * its checkpoint to run again later, and by this cause (RUN_LIMIT, GANG_BROKEN, CANCELLED) it will
- * not. One that is already being stopped for good keeps its first cause. */
+ * its checkpoint to run again later, and by this cause (RUN_LIMIT, OVER_BUDGET, GANG_BROKEN,
+ * CANCELLED) it will not. One that is already being stopped for good keeps its first cause. */
 bool weir_fate_overrules(const struct weir_running *running, uint32_t cause);
 
 /* Between SIGTERM and SIGKILL. */

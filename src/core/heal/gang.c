@@ -15,7 +15,7 @@ struct gang {
     uint32_t n_ended;     /* for good and in vain, before this decision */
     uint32_t n_failed;    /* now */
     uint32_t n_retried;   /* failures counted now */
-    bool may_retry;       /* all that failed now are worth another attempt */
+    bool may_retry;       /* all that failed now are worth another attempt, and have one left */
     bool fails;           /* it ends for good */
 };
 
@@ -55,7 +55,8 @@ static void count_now(struct gang *gang)
                          weir_fate_must_leave(gang->tick, member(gang, i)) == WEIR_CAUSE_NONE;
         if (fate.kind == WEIR_FATE_FAILED || fate.kind == WEIR_FATE_LOST) {
             gang->n_failed++;
-            gang->may_retry &= fate.may_retry;
+            gang->may_retry &=
+                weir_fate_has_retry(gang->tick->policy, gang->job, &fate, gang->job->n_failures);
         }
     }
 }
@@ -71,7 +72,8 @@ static int settle(const struct gang *gang, uint32_t i, enum weir_task_state stat
 static int settle_failed(struct gang *gang, uint32_t i, struct weir_fate fate, bool goes_on)
 {
     uint32_t n_failures = gang->job->n_failures + gang->n_retried;
-    bool is_again = goes_on ? fate.may_retry && n_failures < gang->job->retries_max : !gang->fails;
+    bool is_again = goes_on ? weir_fate_has_retry(gang->tick->policy, gang->job, &fate, n_failures)
+                            : !gang->fails;
 
     if (!is_again)
         return settle(gang, i, fate.kind == WEIR_FATE_LOST ? WEIR_TASK_LOST : WEIR_TASK_FAILED,
@@ -79,7 +81,7 @@ static int settle_failed(struct gang *gang, uint32_t i, struct weir_fate fate, b
     if (!goes_on && gang->n_retried > 0)
         return settle(gang, i, WEIR_TASK_QUEUED, WEIR_CAUSE_GANG_BROKEN, 0);
     gang->n_retried++;
-    return settle(gang, i, WEIR_TASK_QUEUED, WEIR_CAUSE_RETRIED,
+    return settle(gang, i, WEIR_TASK_QUEUED, weir_fate_retry_cause(&fate),
                   weir_fate_backoff(gang->tick, gang->job, n_failures));
 }
 
@@ -118,9 +120,11 @@ static int stop_member(struct gang *gang, uint32_t i, bool goes_on)
     uint32_t running = gang->state->first_running + i;
     uint32_t cause = weir_fate_must_leave(gang->tick, member(gang, i));
 
-    if (cause == WEIR_CAUSE_DRAINED && !gang->fails)
-        return weir_settle_evict(gang->tick, running, cause, WEIR_NONE);
-    if (cause != WEIR_CAUSE_NONE && cause != WEIR_CAUSE_DRAINED)
+    if (member(gang, i)->row->ended != WEIR_END_NOT)
+        return 0; /* it stays until it is known whose fault it was */
+    if (weir_cause_requeues(cause) && !gang->fails)
+        return weir_settle_evict(gang->tick, running, (enum weir_cause)cause, WEIR_NONE);
+    if (cause != WEIR_CAUSE_NONE && !weir_cause_requeues(cause))
         return weir_settle_stop(gang->tick, running, (enum weir_cause)cause);
     if (goes_on)
         return 0;
@@ -180,8 +184,7 @@ int weir_heal_gang(struct weir_tick *tick, uint32_t workload)
     goes_on = gang.n_going + gang.n_succeeded >= min;
     if (!goes_on)
         gang.fails = gang.job->n_tasks - gang.n_ended < min || gang.job->cancelled ||
-                     (gang.n_failed > 0 &&
-                      (!gang.may_retry || gang.job->n_failures >= gang.job->retries_max));
+                     (gang.n_failed > 0 && !gang.may_retry);
     for (uint32_t i = 0; i < gang.state->n_running; i++) {
         int r;
 

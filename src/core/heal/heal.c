@@ -12,7 +12,7 @@
 static int settle_one(struct weir_tick *tick, uint32_t running, struct weir_fate fate)
 {
     const struct weir_running *r = &tick->overlay.running[running];
-    bool retries = fate.may_retry && r->row->n_failures < r->job->retries_max;
+    bool retries = weir_fate_has_retry(tick->policy, r->job, &fate, r->row->n_failures);
 
     switch ((enum weir_fate_kind)fate.kind) {
     case WEIR_FATE_SUCCEEDED:
@@ -24,7 +24,8 @@ static int settle_one(struct weir_tick *tick, uint32_t running, struct weir_fate
     case WEIR_FATE_FAILED:
     case WEIR_FATE_LOST:
         if (retries)
-            return weir_settle_running(tick, running, WEIR_TASK_QUEUED, WEIR_CAUSE_RETRIED,
+            return weir_settle_running(tick, running, WEIR_TASK_QUEUED,
+                                       weir_fate_retry_cause(&fate),
                                        weir_fate_backoff(tick, r->job, r->row->n_failures));
         return weir_settle_running(tick, running,
                                    fate.kind == WEIR_FATE_LOST ? WEIR_TASK_LOST : WEIR_TASK_FAILED,
@@ -47,11 +48,13 @@ static int heal_one(struct weir_tick *tick, uint32_t running)
 
     if (fate.kind != WEIR_FATE_STAYS)
         return settle_one(tick, running, fate);
+    if (r->row->ended != WEIR_END_NOT)
+        return 0;
     cause = weir_fate_must_leave(tick, r);
     if (cause == WEIR_CAUSE_NONE ||
         (r->state != WEIR_RUNNING_LIVE && !weir_fate_overrules(r, cause)))
         return 0;
-    if (cause == WEIR_CAUSE_DRAINED)
+    if (weir_cause_requeues(cause))
         return weir_settle_evict(tick, running, cause, WEIR_NONE);
     return weir_settle_stop(tick, running, cause);
 }

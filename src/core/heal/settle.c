@@ -70,6 +70,16 @@ int weir_settle_stop(struct weir_tick *tick, uint32_t running, enum weir_cause c
                                   cause));
 }
 
+int weir_settle_notify(struct weir_tick *tick, uint32_t running, enum weir_cause cause,
+                       int64_t amount)
+{
+    struct weir_action action =
+        action_on(tick, tick->overlay.running[running].task, WEIR_ACTION_NOTIFY, cause);
+
+    action.amount = amount;
+    return weir_draft_action(&tick->draft, action);
+}
+
 int weir_settle_cancel(struct weir_tick *tick, uint32_t task, enum weir_cause cause)
 {
     struct weir_action action = action_on(tick, task, WEIR_ACTION_STOP, cause);

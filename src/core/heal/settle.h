@@ -14,6 +14,9 @@ int weir_settle_again(struct weir_tick *tick, uint32_t task);
 int weir_settle_evict(struct weir_tick *tick, uint32_t running, enum weir_cause cause,
                       uint32_t for_whom);
 int weir_settle_stop(struct weir_tick *tick, uint32_t running, enum weir_cause cause);
+/* Nothing is done, but it is told. */
+int weir_settle_notify(struct weir_tick *tick, uint32_t running, enum weir_cause cause,
+                       int64_t amount);
 /* What waits ends at once. */
 int weir_settle_cancel(struct weir_tick *tick, uint32_t task, enum weir_cause cause);
 

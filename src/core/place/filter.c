@@ -30,17 +30,29 @@ uint32_t weir_filter_kind(const struct weir_overlay_device *device,
     return WEIR_REASON_NONE;
 }
 
-static bool has_room(const struct weir_overlay_device *device, enum weir_view view,
-                     const struct weir_request *request)
+int64_t weir_filter_memory_left(const struct weir_overlay_device *device, enum weir_view view)
+{
+    return device->memory_bytes - device->foreign_bytes - device->used[view].memory_bytes;
+}
+
+/* NONE: there is room. */
+static uint32_t why_no_room(const struct weir_overlay_device *device, enum weir_view view,
+                            const struct weir_request *request)
 {
     const struct weir_overlay_part *used = &device->used[view];
     const struct weir_shape *shape = request->shape;
+    int64_t left = weir_filter_memory_left(device, view);
 
     if (!weir_request_is_share(request))
-        return used->n_sharers == 0;
-    return used->n_sharers < device->max_sharers && used->mgpu < 1000 &&
-           used->mgpu + shape->device_mgpu <= 1000 &&
-           used->memory_bytes + shape->device_memory_bytes <= device->memory_bytes;
+        return used->n_sharers == 0 ? WEIR_REASON_NONE : WEIR_REASON_DEVICE_BUSY;
+    if (used->mgpu >= 1000 && used->memory_bytes == 0)
+        return WEIR_REASON_DEVICE_BUSY;
+    if (used->n_sharers >= device->max_sharers || used->mgpu + shape->device_mgpu > 1000)
+        return WEIR_REASON_DEVICE_FULL;
+    if (shape->device_memory_bytes <= left)
+        return WEIR_REASON_NONE;
+    return shape->device_memory_bytes <= left + device->foreign_bytes ? WEIR_REASON_DEVICE_FOREIGN
+                                                                      : WEIR_REASON_DEVICE_FULL;
 }
 
 uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t views,
@@ -52,12 +64,16 @@ uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t v
         return code;
     if (device->out != WEIR_REASON_NONE)
         return device->out;
-    if (views & WEIR_IN_NOW && !has_room(device, WEIR_VIEW_NOW, request))
-        return WEIR_REASON_DEVICE_BUSY;
-    if (views & WEIR_IN_SOON && !has_room(device, WEIR_VIEW_SOON, request))
-        return device->used[WEIR_VIEW_SOON].n_given > 0 ? WEIR_REASON_RESERVED
-                                                        : WEIR_REASON_DEVICE_BUSY;
-    return WEIR_REASON_NONE;
+    if (device->n_foreign > 0 && !weir_request_is_share(request))
+        return WEIR_REASON_DEVICE_FOREIGN;
+    if (views & WEIR_IN_NOW)
+        code = why_no_room(device, WEIR_VIEW_NOW, request);
+    if (code != WEIR_REASON_NONE || (views & WEIR_IN_SOON) == 0)
+        return code;
+    code = why_no_room(device, WEIR_VIEW_SOON, request);
+    if (code != WEIR_REASON_NONE && device->used[WEIR_VIEW_SOON].n_given > 0)
+        return WEIR_REASON_RESERVED;
+    return code;
 }
 
 static bool has_labels(const struct weir_world *world, uint32_t labels, uint32_t wanted)
@@ -122,9 +138,9 @@ static void filter_amounts(const struct weir_overlay *overlay, uint32_t views, u
 static uint32_t blocking_code(const uint32_t counts[WEIR_REASON_CODE_MAX], uint32_t missing)
 {
     static const uint32_t order[] = {
-        WEIR_REASON_RESERVED,       WEIR_REASON_DEVICE_BUSY,      WEIR_REASON_DEVICE_CORDONED,
-        WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_ISOLATION,
-        WEIR_REASON_GPU_MEMORY,
+        WEIR_REASON_RESERVED,        WEIR_REASON_DEVICE_FULL,    WEIR_REASON_DEVICE_BUSY,
+        WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY,
+        WEIR_REASON_ISOLATION,       WEIR_REASON_GPU_MEMORY,
     };
 
     for (size_t i = 0; i < WEIR_COUNT_OF(order); i++) {
@@ -192,11 +208,14 @@ void weir_filter_inside(const struct weir_overlay *overlay, uint32_t views, uint
 uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
 {
     static const uint32_t order[] = {
-        WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_BUSY,     WEIR_REASON_DEVICE_FOREIGN,
-        WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_NODE_CORDONED,
-        WEIR_REASON_NODE_DRAINING,    WEIR_REASON_NODE_NOT_READY,  WEIR_REASON_CPU,
-        WEIR_REASON_MEMORY,           WEIR_REASON_RESOURCES,       WEIR_REASON_ISOLATION,
-        WEIR_REASON_GPU_MEMORY,       WEIR_REASON_GPU_CLASS,       WEIR_REASON_LABELS,
+        WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_FULL,
+        WEIR_REASON_DEVICE_BUSY,      WEIR_REASON_DEVICE_FOREIGN,
+        WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED,
+        WEIR_REASON_NODE_CORDONED,    WEIR_REASON_NODE_DRAINING,
+        WEIR_REASON_NODE_NOT_READY,   WEIR_REASON_CPU,
+        WEIR_REASON_MEMORY,           WEIR_REASON_RESOURCES,
+        WEIR_REASON_ISOLATION,        WEIR_REASON_GPU_MEMORY,
+        WEIR_REASON_GPU_CLASS,        WEIR_REASON_LABELS,
     };
 
     for (size_t i = 0; i < WEIR_COUNT_OF(order); i++)

@@ -22,7 +22,7 @@ struct weir_fit {
     int64_t free_mgpu;  /* of the node's devices that are in service */
 };
 
-/* Less than a whole device: by time, by memory, or both. */
+/* Less than a whole device: a part of its time, with a budget of its memory or without one. */
 static inline bool weir_request_is_share(const struct weir_request *request)
 {
     return request->shape->n_devices > 0 && request->shape->device_mgpu < 1000;
@@ -37,10 +37,14 @@ uint32_t weir_request_resource(const struct weir_shape *shape);
 uint32_t weir_filter_kind(const struct weir_overlay_device *device,
                           const struct weir_request *request);
 
+/* What those who share it can still have of its memory. Foreign processes keep what they use. */
+int64_t weir_filter_memory_left(const struct weir_overlay_device *device, enum weir_view view);
+
 /* Why this device would not do, in these views; NONE if it would. Fixed properties come first:
  * GPU_CLASS, GPU_MEMORY, ISOLATION; then what may pass: DEVICE_UNHEALTHY, DEVICE_CORDONED,
- * DEVICE_FOREIGN; DEVICE_BUSY (held, or given out by this decision), RESERVED (promised to
- * others). */
+ * DEVICE_FOREIGN (in the way of who wants it whole, and of who would find room without what they
+ * use), DEVICE_BUSY (held, or given out by this decision), DEVICE_FULL (by those who share it),
+ * RESERVED (promised to others). */
 uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t views,
                             const struct weir_request *request);
 

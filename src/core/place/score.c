@@ -96,19 +96,33 @@ static uint32_t smallest_group(const struct picker *p, enum closeness closeness,
     return best;
 }
 
+static int64_t room_left(const struct weir_overlay_device *device,
+                         const struct weir_request *request)
+{
+    return request->shape->device_memory_bytes > 0 ? weir_filter_memory_left(device, WEIR_VIEW_SOON)
+                                                   : 1000 - device->used[WEIR_VIEW_SOON].mgpu;
+}
+
+static bool is_fuller(const struct weir_overlay_device *a, const struct weir_overlay_device *b,
+                      const struct weir_request *request)
+{
+    bool a_is_shared = a->used[WEIR_VIEW_SOON].n_sharers > 0;
+    bool b_is_shared = b->used[WEIR_VIEW_SOON].n_sharers > 0;
+
+    if (a_is_shared != b_is_shared)
+        return a_is_shared;
+    return room_left(a, request) < room_left(b, request);
+}
+
 static const struct weir_overlay_device *fullest(const struct picker *p)
 {
     const struct weir_overlay_device *best = NULL;
 
     for (uint32_t i = 0; i < p->node->n_devices; i++) {
         const struct weir_overlay_device *device = &p->overlay->devices[p->node->first_device + i];
-        const struct weir_overlay_part *used = &device->used[WEIR_VIEW_SOON];
 
-        if (!fits_in_group(p, i, CLOSE_MAX, WEIR_NONE))
-            continue;
-        if (best == NULL || used->mgpu > best->used[WEIR_VIEW_SOON].mgpu ||
-            (used->mgpu == best->used[WEIR_VIEW_SOON].mgpu &&
-             used->memory_bytes > best->used[WEIR_VIEW_SOON].memory_bytes))
+        if (fits_in_group(p, i, CLOSE_MAX, WEIR_NONE) &&
+            (best == NULL || is_fuller(device, best, p->request)))
             best = device;
     }
     return best;

@@ -1,9 +1,10 @@
 /* core/place/score.h — which of the nodes that fit, and which of its devices.
  *
  * Best fit: a share goes where a shared device has room before a fresh one is opened; then the node
- * with the fewest free GPUs; then by position. On the node a share goes on the fullest device that
- * fits; whole devices are taken from the smallest NVLink group that has enough, else from one NUMA
- * node, else from the lowest index. */
+ * with the fewest free GPUs; then by position. On the node a share goes on a device that is shared
+ * already, with the least room left: of memory where it has a budget, else of time; whole devices
+ * are taken from the smallest NVLink group that has enough, else from one NUMA node, else from the
+ * lowest index. */
 #ifndef WEIR_CORE_PLACE_SCORE_H
 #define WEIR_CORE_PLACE_SCORE_H
 

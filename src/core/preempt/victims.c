@@ -44,7 +44,8 @@ static bool device_is_sound(const struct weir_overlay_device *device)
     uint32_t max_sharers = device->max_sharers > 1 ? device->max_sharers : 1;
 
     return used->mgpu <= 1000 && used->n_sharers <= max_sharers &&
-           (used->memory_bytes == 0 || used->memory_bytes <= device->memory_bytes);
+           !is_overdrawn(weir_filter_memory_left(device, WEIR_VIEW_SOON),
+                         weir_filter_memory_left(device, WEIR_VIEW_NOW));
 }
 
 static bool queues_are_sound(const struct weir_hunt *hunt, const struct weir_running *r)

@@ -237,7 +237,7 @@ static void set_up_queue(struct weir_line *line, uint32_t row)
     q->closed = WEIR_NONE;
     q->first_running = WEIR_NONE;
     q->lowest_running = INT32_MAX;
-    q->isolation = weir_quota_isolation(line->tick->world, row);
+    q->isolation = weir_world_queue_isolation(line->tick->world, row);
     for (uint32_t queue = row; queue != WEIR_NONE; queue = above->parent) {
         int64_t opens;
 

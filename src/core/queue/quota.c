@@ -105,16 +105,3 @@ bool weir_quota_can_give(const struct weir_overlay *overlay, uint32_t queue,
     }
     return has_more;
 }
-
-uint32_t weir_quota_isolation(const struct weir_world *world, uint32_t leaf)
-{
-    uint32_t strictest = WEIR_ISOLATION_NONE;
-    const struct weir_queue *row;
-
-    for (uint32_t queue = leaf; queue != WEIR_NONE; queue = row->parent) {
-        row = weir_world_queue(world, queue);
-        if (row->isolation > strictest)
-            strictest = row->isolation;
-    }
-    return strictest;
-}

@@ -41,7 +41,4 @@ bool weir_quota_is_within(const struct weir_overlay *overlay, uint32_t queue,
 bool weir_quota_can_give(const struct weir_overlay *overlay, uint32_t queue,
                          const struct weir_amounts *ask, const struct weir_amounts *freed);
 
-/* The strictest isolation that the queues from `leaf` up demand. */
-uint32_t weir_quota_isolation(const struct weir_world *world, uint32_t leaf);
-
 #endif

@@ -327,7 +327,7 @@ static int describe_stopped(void *arg, const struct weir_task_record *task)
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(SENTENCE_MAX);
     struct explaining *e = arg;
 
-    if (task->state != WEIR_TASK_QUEUED || !weir_cause_makes_room(task->cause) ||
+    if (task->state != WEIR_TASK_QUEUED || !weir_cause_requeues(task->cause) ||
         task->detail.len == 0)
         return 0;
     weir_buf_printf(&text, "its attempt %u was stopped", task->attempt);

@@ -1,5 +1,6 @@
 #include "edge/api/facts.h"
 
+#include "base/units.h"
 #include "edge/api/impl.h"
 #include "edge/api/words.h"
 #include "model/standing.h"
@@ -142,6 +143,39 @@ static uint32_t stop_cause(const struct weir_world *world, uint32_t row)
     return WEIR_CAUSE_NONE;
 }
 
+/* The first of its tasks that holds something; WEIR_NONE: none does. */
+static uint32_t first_holding(const struct weir_world *world, const struct weir_workload *w)
+{
+    uint32_t t = w->n_running > 0 ? w->first_task : WEIR_NONE;
+
+    while (t != WEIR_NONE && !weir_task_state_holds(weir_world_task(world, t)->state))
+        t = weir_world_task(world, t)->next_in_workload;
+    return t;
+}
+
+/* Its budget on a GPU that it shares, and what walls it off there. */
+static void put_sharing(struct weir_json_writer *w, const struct weir_world *world, uint32_t row)
+{
+    const struct weir_workload *job = row != WEIR_NONE ? weir_world_workload(world, row) : NULL;
+    const struct weir_shape *shape = NULL;
+    uint32_t task = job != NULL ? first_holding(world, job) : WEIR_NONE;
+    uint32_t hold = task != WEIR_NONE ? weir_world_task(world, task)->first_hold : WEIR_NONE;
+
+    if (job != NULL)
+        shape = weir_world_shape(world, weir_world_role(world, job->first_role)->shape);
+    weir_json_key(w, "gpu_memory_bytes");
+    if (shape != NULL && shape->n_devices > 0 && shape->device_mgpu < WEIR_MGPU_PER_GPU &&
+        shape->device_memory_bytes > 0)
+        weir_json_i64(w, shape->device_memory_bytes);
+    else
+        weir_json_null(w);
+    weir_api_put_name(w, "isolation",
+                      hold == WEIR_NONE
+                          ? WEIR_STR("")
+                          : weir_str(weir_isolation_name(
+                                (enum weir_isolation)weir_world_hold_isolation(world, hold))));
+}
+
 /* "Resources (preempted for job 89)": why it waits, and waits again. */
 static void put_waiting(struct weir_json_writer *w, const char *why, struct weir_str stopped)
 {
@@ -150,6 +184,40 @@ static void put_waiting(struct weir_json_writer *w, const char *why, struct weir
     weir_buf_puts(&text, why != NULL ? why : "");
     if (stopped.len > 0)
         weir_buf_printf(&text, why != NULL ? " (%.*s)" : "%.*s", WEIR_STR_ARG(stopped));
+    weir_json_str(w, weir_buf_view(&text));
+}
+
+/* The first of its holds that is over its budget, or WEIR_NONE. */
+static uint32_t first_over(const struct weir_world *world, const struct weir_workload *job)
+{
+    const struct weir_task *task;
+
+    for (uint32_t t = job->n_running > 0 ? job->first_task : WEIR_NONE; t != WEIR_NONE;
+         t = task->next_in_workload) {
+        task = weir_world_task(world, t);
+        for (uint32_t h = task->first_hold; h != WEIR_NONE;
+             h = weir_world_hold(world, h)->next_of_task)
+            if (weir_world_hold(world, h)->n_over > 0)
+                return h;
+    }
+    return WEIR_NONE;
+}
+
+/* What is wrong while it runs: "over its GPU memory budget: 24.0 GiB of 20.0 GiB"; or null. */
+static void put_warning(struct weir_json_writer *w, const struct weir_world *world, uint32_t row)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_WORDS_END_MAX);
+    uint32_t over =
+        row != WEIR_NONE ? first_over(world, weir_world_workload(world, row)) : WEIR_NONE;
+
+    if (over == WEIR_NONE) {
+        weir_json_null(w);
+        return;
+    }
+    weir_buf_puts(&text, "over its GPU memory budget: ");
+    weir_units_format_bytes(weir_world_hold(world, over)->used_bytes, &text);
+    weir_buf_puts(&text, " of ");
+    weir_units_format_bytes(weir_world_hold(world, over)->memory_bytes, &text);
     weir_json_str(w, weir_buf_view(&text));
 }
 
@@ -181,7 +249,7 @@ static void put_reason(struct weir_json_writer *w, const struct weir_api *api,
         put_waiting(w, verdict != NULL ? weir_words_waiting(api->index.plan, verdict) : NULL,
                     record->detail);
     else
-        weir_json_null(w);
+        put_warning(w, api->index.world, row);
 }
 
 static void put_counts(struct weir_json_writer *w, const struct weir_api_task_counts *counts)
@@ -214,6 +282,7 @@ void weir_api_put_workload(struct weir_json_writer *w, const struct weir_api *ap
     put_u64(w, "attempt", record->attempt);
     put_exit_status(w, record->state, record->cause, record->attempt, record->exit_status);
     put_keys(w, "gpus", record->gpus);
+    put_sharing(w, api->index.world, row);
     weir_api_put_name(w, "node", record->node);
     weir_api_put_time(w, "submitted_ms", record->submitted_wall_ms);
     weir_api_put_time(w, "started_ms", record->started_wall_ms);
@@ -326,6 +395,7 @@ void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api 
     weir_json_i64(w, q->priority);
     put_u64(w, "weight", q->weight);
     put_text(w, "isolation", weir_isolation_name((enum weir_isolation)q->isolation));
+    put_text(w, "over_budget", weir_over_budget_name(weir_world_over_budget(world, queue)));
     put_bool(w, "preemptible", q->preemptible != 0);
     weir_json_key(w, "max_run_ms");
     if (q->run_limit_ms == INT64_MAX)
@@ -388,19 +458,21 @@ static void put_holders(struct weir_json_writer *w, const struct weir_api *api,
             weir_json_i64(w, hold->memory_bytes);
         else
             weir_json_null(w);
+        put_text(w, "isolation",
+                 weir_isolation_name((enum weir_isolation)weir_world_hold_isolation(world, h)));
         weir_json_object_end(w);
         h = hold->next_of_device;
     }
     weir_json_array_end(w);
 }
 
-void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
+void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api *api,
+                              uint32_t device)
 {
     const struct weir_world *world = api->index.world;
     const struct weir_device *d = weir_world_device(world, device);
     const struct weir_node *node = weir_world_node(world, d->node);
 
-    weir_json_object_begin(w);
     weir_api_put_str(w, "key", weir_world_string(world, d->uuid));
     weir_api_put_str(w, "model", weir_world_string(world, d->model));
     weir_api_put_str(w, "class", weir_world_gpu_class_name(world, d->gpu_class));
@@ -408,13 +480,26 @@ void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, ui
     put_u64(w, "index", d->index);
     put_text(w, "state", weir_device_standing_name(weir_device_standing(d, node)));
     put_text(w, "health", weir_device_health_name((enum weir_device_health)d->health));
+    weir_api_put_name(w, "cause", weir_world_string(world, d->health_cause));
     put_bool(w, "cordoned", d->cordoned != 0);
     put_holders(w, api, d);
     put_u64(w, "foreign_processes", d->n_foreign);
+    weir_json_key(w, "foreign_memory_bytes");
+    weir_json_i64(w, d->memory_foreign_bytes);
     weir_json_key(w, "memory_bytes");
     weir_json_i64(w, d->memory_bytes);
     weir_json_key(w, "held");
     put_milli(w, d->held_mgpu);
+    weir_json_key(w, "held_memory_bytes");
+    weir_json_i64(w, d->held_memory_bytes);
+    put_u64(w, "sharers_max", d->max_sharers);
+    put_text(w, "sharers_isolation", weir_isolation_name((enum weir_isolation)d->isolation));
+}
+
+void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
+{
+    weir_json_object_begin(w);
+    weir_api_put_gpu_members(w, api, device);
     weir_json_object_end(w);
 }
 

@@ -6,6 +6,7 @@
 #include "fmt/json.h"
 #include "model/guarantee.h"
 #include "model/world.h"
+#include "port/gpu.h"
 #include "port/store.h"
 
 struct weir_api;
@@ -34,6 +35,12 @@ void weir_api_put_shortfall(struct weir_json_writer *w, const struct weir_world 
 void weir_api_put_queue_facts(struct weir_json_writer *w, const struct weir_api *api,
                               uint32_t queue);
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device);
+/* Without the braces. */
+void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api *api,
+                              uint32_t device);
+/* reading.c: what its driver said of it last. */
+void weir_api_put_reading(struct weir_json_writer *w, struct weir_api *api,
+                          const struct weir_gpu_device *gpu);
 void weir_api_put_node(struct weir_json_writer *w, const struct weir_api *api, uint32_t node);
 void weir_api_put_event(struct weir_json_writer *w, const struct weir_event_record *event);
 

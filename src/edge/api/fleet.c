@@ -3,6 +3,7 @@
 #include "edge/api/handlers.h"
 #include "edge/api/impl.h"
 #include "edge/api/nouns.h"
+#include "model/fault.h"
 
 enum { GPU_PREFIX_MIN = 4 }; /* "GPU-": what is shorter is no beginning of a key */
 
@@ -30,6 +31,52 @@ static int compare_gpus(const struct weir_world *world, uint32_t a, uint32_t b)
     return (device_a->index > device_b->index) - (device_a->index < device_b->index);
 }
 
+static void put_action(struct weir_json_writer *w, const char *key, uint32_t action)
+{
+    bool is_one = action > WEIR_FAULT_ACTION_NOT_EVENT && action < WEIR_FAULT_ACTION_MAX;
+
+    weir_json_key(w, key);
+    weir_json_text(w, is_one ? weir_fault_action_words((enum weir_fault_action)action) : NULL);
+}
+
+/* Why it is out of service, and what is to be done about it: that is a person's. */
+static void put_fault(struct weir_json_writer *w, const struct weir_service *service,
+                      struct weir_str key)
+{
+    struct weir_mark_record mark;
+
+    weir_json_key(w, "fault");
+    if (!service->fault(service->ctx, key, &mark)) {
+        weir_json_null(w);
+        return;
+    }
+    weir_json_object_begin(w);
+    weir_api_put_str(w, "class", mark.class);
+    weir_api_put_str(w, "evidence", mark.cause);
+    weir_api_put_time(w, "since_ms", mark.since_wall_ms);
+    put_action(w, "to_do", mark.action);
+    put_action(w, "if_that_does_not_help", mark.then);
+    weir_json_object_end(w);
+}
+
+static void put_gpu_with_reading(struct weir_json_writer *w, const struct weir_api_call *call,
+                                 uint32_t row)
+{
+    const struct weir_service *service = &call->api->service;
+    const struct weir_gpu_device *gpu =
+        service->gpu(service->ctx, gpu_name(call->api->index.world, row), call->arena);
+
+    weir_json_object_begin(w);
+    weir_api_put_gpu_members(w, call->api, row);
+    put_fault(w, service, gpu_name(call->api->index.world, row));
+    weir_json_key(w, "reading");
+    if (gpu != NULL)
+        weir_api_put_reading(w, call->api, gpu);
+    else
+        weir_json_null(w);
+    weir_json_object_end(w);
+}
+
 const struct weir_api_noun weir_api_gpus = {
     .table = WEIR_TABLE_DEVICES,
     .word = "GPU",
@@ -38,6 +85,7 @@ const struct weir_api_noun weir_api_gpus = {
     .compare = compare_gpus,
     .prefix_min = GPU_PREFIX_MIN,
     .put = weir_api_put_gpu,
+    .put_one = put_gpu_with_reading,
 };
 
 const struct weir_api_noun weir_api_nodes = {

@@ -39,6 +39,8 @@ int weir_api_set_gpu_phase(struct weir_api_call *call, struct weir_err *err);
 int weir_api_list_nodes(struct weir_api_call *call, struct weir_err *err);
 int weir_api_get_node(struct weir_api_call *call, struct weir_err *err);
 int weir_api_set_node_phase(struct weir_api_call *call, struct weir_err *err);
+/* simulation.c */
+int weir_api_order_faults(struct weir_api_call *call, struct weir_err *err);
 /* events.c */
 int weir_api_get_events(struct weir_api_call *call, struct weir_err *err);
 /* snapshot.c */

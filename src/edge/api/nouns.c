@@ -187,6 +187,9 @@ int weir_api_noun_get(struct weir_api_call *call, const struct weir_api_noun *no
     if (r < 0)
         return r;
     weir_api_json_init(&json);
-    noun->put(&json.w, call->api, row);
+    if (noun->put_one != NULL)
+        noun->put_one(&json.w, call, row);
+    else
+        noun->put(&json.w, call->api, row);
     return weir_api_json_reply(call, 200, &json, err);
 }

@@ -21,6 +21,8 @@ struct weir_api_noun {
      */
     uint32_t prefix_min;
     void (*put)(struct weir_json_writer *w, const struct weir_api *api, uint32_t row);
+    /* What is shown of the one that was asked for; NULL: the same. */
+    void (*put_one)(struct weir_json_writer *w, const struct weir_api_call *call, uint32_t row);
 };
 
 extern const struct weir_api_noun weir_api_queues;

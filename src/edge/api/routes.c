@@ -58,6 +58,9 @@ const struct weir_api_route weir_api_routes[] = {
     {POST, "/v1/nodes/{name}/drain", WEIR_API_ADMIN, .handle = weir_api_set_node_phase,
      .arg = WEIR_NODE_DRAINING},
 
+    {POST, "/v1/simulation/faults", WEIR_API_ADMIN, .handle = weir_api_order_faults,
+     .body = WEIR_API_BODY_JSON},
+
     {GET, "/v1/events", WEIR_API_READ, .handle = weir_api_get_events,
      .query = "limit after subject tail since_ms"},
     {GET, "/v1/snapshot", WEIR_API_READ, .handle = weir_api_get_snapshot},

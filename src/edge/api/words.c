@@ -25,6 +25,8 @@ static const char *const ends[WEIR_CAUSE_MAX] = {
     [WEIR_CAUSE_OUT_OF_MEMORY] = "out of memory",
     [WEIR_CAUSE_LOST] = "lost: it ended unseen",
     [WEIR_CAUSE_NOT_STARTED] = "it could not be started",
+    [WEIR_CAUSE_DEVICE_FAULT] = "its GPU failed",
+    [WEIR_CAUSE_OVER_BUDGET] = "over its GPU memory budget",
 };
 
 const char *weir_words_end(uint32_t state, uint32_t cause, int32_t exit_status,
@@ -62,6 +64,8 @@ const char *weir_words_stopping(uint32_t cause)
         [WEIR_CAUSE_GANG_BROKEN] = "stopping: another member failed",
         [WEIR_CAUSE_RUN_LIMIT] = "stopping: run time limit of its queue",
         [WEIR_CAUSE_TIME_LIMIT] = "stopping: time limit",
+        [WEIR_CAUSE_DEVICE_FAULT] = "stopping: its GPU failed",
+        [WEIR_CAUSE_OVER_BUDGET] = "stopping: over its GPU memory budget",
     };
 
     return cause < WEIR_CAUSE_MAX && why[cause] != NULL ? why[cause] : "stopping";

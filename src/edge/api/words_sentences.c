@@ -9,8 +9,9 @@ enum { HOLDERS_SHOWN = 3, ENDS_SHOWN = 8, BEFORE_SHOWN = 3 };
 
 /* ---- reasons ---- */
 
-/* {need} and {have}: amounts of the resource, or {need-count} and {have-count} of things; {held}
- * and {limit} of the queue; {resource}; {time} not before. */
+/* {isolation} that it or its queue demands; {need} and {have}: amounts of the resource, or
+ * {need-count} and {have-count} of things; {held} and {limit} of the queue; {resource}; {time} not
+ * before. */
 struct phrase {
     const char *alone;   /* of the workload, its queue, its gang */
     const char *nodes;   /* after "3 of 5 "; NULL: alone */
@@ -37,9 +38,9 @@ static const struct phrase phrases[WEIR_REASON_CODE_MAX] = {
                                "are of another model"},
     [WEIR_REASON_GPU_MEMORY] = {"no GPU with enough memory", "have GPUs with too little memory",
                                 "have too little memory"},
-    [WEIR_REASON_ISOLATION] = {"nowhere is the isolation to be had that it asks for",
-                               "cannot promise the isolation asked for",
-                               "cannot promise the isolation asked for"},
+    [WEIR_REASON_ISOLATION] = {"no GPU can be shared with {isolation}",
+                               "have no GPU that can be shared with {isolation}",
+                               "are not to be shared with {isolation}"},
     [WEIR_REASON_NODE_CORDONED] = {"the node is cordoned", "are cordoned", "are on cordoned nodes"},
     [WEIR_REASON_NODE_DRAINING] = {"the node is draining", "are draining", "are on draining nodes"},
     [WEIR_REASON_NODE_NOT_READY] = {"the node is not ready", "are not ready",
@@ -53,6 +54,8 @@ static const struct phrase phrases[WEIR_REASON_CODE_MAX] = {
     [WEIR_REASON_DEVICE_BUSY] = {"the GPUs are held by other workloads",
                                  "have their GPUs held by other workloads",
                                  "are held by other workloads"},
+    [WEIR_REASON_DEVICE_FULL] = {"no GPU has that much memory left",
+                                 "have too little GPU memory left", "have too little memory left"},
     [WEIR_REASON_CPU] = {"not enough free CPUs", "have too few free CPUs",
                          "are on nodes with too few free CPUs"},
     [WEIR_REASON_MEMORY] = {"not enough free memory", "have too little free memory",
@@ -103,6 +106,26 @@ static const struct weir_queue *queue_of(const struct weir_words *words,
                             weir_world_workload(words->world, words->workload)->queue);
 }
 
+/* "isolation hardware, which queue prod demands" */
+static void put_isolation(const struct weir_words *words, struct weir_buf *out)
+{
+    const struct weir_world *world = words->world;
+    const struct weir_workload *job = weir_world_workload(world, words->workload);
+    uint32_t own =
+        weir_world_shape(world, weir_world_role(world, job->first_role)->shape)->isolation;
+    uint32_t of_queue = weir_world_queue_isolation(world, job->queue);
+    uint32_t queue = job->queue;
+
+    weir_buf_printf(out, "isolation %s",
+                    weir_isolation_name((enum weir_isolation)(own > of_queue ? own : of_queue)));
+    if (own >= of_queue)
+        return;
+    while (weir_world_queue(world, queue)->isolation != of_queue)
+        queue = weir_world_queue(world, queue)->parent;
+    weir_buf_printf(out, ", which queue %.*s demands",
+                    WEIR_STR_ARG(weir_world_string(world, weir_world_queue(world, queue)->name)));
+}
+
 static void put_field(const struct weir_words *words, const struct weir_reason *reason,
                       struct weir_str name, struct weir_buf *out)
 {
@@ -125,6 +148,8 @@ static void put_field(const struct weir_words *words, const struct weir_reason *
         weir_buf_i64(out, reason->have);
     else if (weir_str_eq_c(name, "need-count"))
         weir_buf_i64(out, reason->need);
+    else if (weir_str_eq_c(name, "isolation"))
+        put_isolation(words, out);
     else if (weir_str_eq_c(name, "time"))
         weir_words_time(not_before(words), words->now_wall_ms, out);
     else
@@ -327,6 +352,7 @@ const char *weir_words_unblock_name(uint32_t kind)
         [WEIR_UNBLOCK_ADD_CAPACITY] = "add-capacity",
         [WEIR_UNBLOCK_WAIT_UNTIL] = "wait-until",
         [WEIR_UNBLOCK_RELEASE] = "release",
+        [WEIR_UNBLOCK_FOREIGN] = "foreign",
     };
 
     return kind < WEIR_UNBLOCK_MAX ? names[kind] : "none";
@@ -448,6 +474,11 @@ void weir_words_unblock(const struct weir_words *words, const struct weir_verdic
         break;
     case WEIR_UNBLOCK_RELEASE:
         weir_buf_puts(out, "it can start when it is released");
+        break;
+    case WEIR_UNBLOCK_FOREIGN:
+        weir_buf_puts(out, "it needs processes that weir did not start to end: look at ");
+        weir_words_subject(words->world, verdict->unblock_subject_kind, verdict->unblock_subject,
+                           out);
         break;
     case WEIR_UNBLOCK_NONE:
     case WEIR_UNBLOCK_MAX:

@@ -10,6 +10,7 @@
 #include "edge/local/launcher.h"
 #include "edge/local/note.h"
 #include "edge/local/output.h"
+#include "edge/local/owner.h"
 #include "edge/local/slots.h"
 #include "edge/local/sweep.h"
 #include "edge/local/tenants.h"
@@ -44,6 +45,7 @@ struct weir_local {
     uint64_t serial_floor; /* the last of earlier servers that is still in the books */
     uint64_t last_serial;
     struct weir_tenants tenants;
+    struct weir_owners owners;
 };
 
 static void output_dir_name(uint64_t number, uint32_t member, uint32_t attempt, char *out,
@@ -408,6 +410,18 @@ static int local_new_ref(void *ctx, struct weir_cluster_ref *ret_ref, struct wei
     return 0;
 }
 
+/* ---- processes ---- */
+
+static int local_owners(void *ctx, const uint32_t *pids, size_t n,
+                        struct weir_cluster_owner *ret_owners, struct weir_err *err)
+{
+    struct weir_local *local = ctx;
+
+    local->owners.slots = &local->slots;
+    local->owners.cgroup = local->cgroup;
+    return weir_owners_find(&local->owners, pids, n, ret_owners, err);
+}
+
 /* ---- output ---- */
 
 static int local_read_output(void *ctx, uint64_t number, uint32_t member, uint32_t attempt,
@@ -510,6 +524,7 @@ int weir_local_open(const struct weir_local_config *config, struct weir_local **
         .new_ref = local_new_ref,
         .forget = local_forget,
         .adopt = local_adopt,
+        .owners = local_owners,
         .read_output = local_read_output,
         .remove_output = local_remove_output,
     };
@@ -583,6 +598,7 @@ struct weir_local *weir_local_close(struct weir_local *local)
     if (local->notes_fd >= 0)
         close(local->notes_fd);
     weir_slots_close(&local->slots);
+    weir_owners_finish(&local->owners);
     weir_tenants_finish(&local->tenants);
     return weir_mem_free(local);
 }

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 64, STAT_BYTES = 1024 };
+enum { PATH_BYTES = 64, STAT_BYTES = 1024, STATUS_BYTES = 1024 };
 
 bool weir_proc_is_dead(const struct weir_proc *proc)
 {
@@ -71,13 +71,34 @@ bool weir_proc_parse(const char *line, struct weir_proc *ret_proc)
     return true;
 }
 
-bool weir_proc_read(pid_t pid, struct weir_proc *ret_proc)
+bool weir_proc_head(pid_t pid, const char *name, char *text, size_t size)
 {
     char path[PATH_BYTES];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+    return read_head(path, text, size);
+}
+
+bool weir_proc_read(pid_t pid, struct weir_proc *ret_proc)
+{
     char line[STAT_BYTES];
 
-    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
-    return read_head(path, line, sizeof(line)) && weir_proc_parse(line, ret_proc);
+    return weir_proc_head(pid, "stat", line, sizeof(line)) && weir_proc_parse(line, ret_proc);
+}
+
+bool weir_proc_uid(pid_t pid, uint32_t *ret_uid)
+{
+    char text[STATUS_BYTES];
+    const char *at =
+        weir_proc_head(pid, "status", text, sizeof(text)) ? strstr(text, "\nUid:") : NULL;
+
+    if (at == NULL)
+        return false;
+    at += strlen("\nUid:");
+    while (*at == '\t' || *at == ' ')
+        at++;
+    *ret_uid = (uint32_t)next_number(&at);
+    return true;
 }
 
 void weir_proc_walk_init(struct weir_proc_walk *walk)
@@ -130,32 +151,61 @@ bool weir_proc_walk_next(struct weir_proc_walk *walk, struct weir_proc *ret_proc
     return false;
 }
 
-bool weir_proc_has_environment(pid_t pid, const char *entry)
+/* Reads an environment entry by entry, without keeping more of it than asked for. */
+struct environment {
+    const char *prefix;
+    size_t n_prefix;
+    size_t n_seen; /* of the entry under way */
+    bool is_candidate;
+    char *value;
+    size_t size;
+};
+
+/* One more character; true at the end of the entry that is looked for. */
+static bool take_character(struct environment *env, char c)
+{
+    size_t at = env->n_seen++;
+
+    if (c == '\0') {
+        bool is_it = env->is_candidate && at >= env->n_prefix && at - env->n_prefix < env->size;
+
+        if (is_it)
+            env->value[at - env->n_prefix] = '\0';
+        env->n_seen = 0;
+        env->is_candidate = true;
+        return is_it;
+    }
+    if (at < env->n_prefix)
+        env->is_candidate = env->is_candidate && c == env->prefix[at];
+    else if (env->is_candidate && at - env->n_prefix < env->size)
+        env->value[at - env->n_prefix] = c;
+    return false;
+}
+
+bool weir_proc_environment(pid_t pid, const char *prefix, char *ret_value, size_t size)
 {
     enum { CHUNK = 16384 };
+    struct environment env = {prefix, strlen(prefix), 0, true, ret_value, size};
     char path[PATH_BYTES];
     char chunk[CHUNK];
-    size_t n_entry = strlen(entry) + 1;
-    size_t n_matched = 0; /* of entry with its NUL */
-    bool is_candidate = true;
     ssize_t n;
 
     snprintf(path, sizeof(path), "/proc/%d/environ", pid);
     weir_cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    while ((n = read(fd, chunk, sizeof(chunk))) > 0) {
-        for (ssize_t i = 0; i < n; i++) {
-            is_candidate = is_candidate && chunk[i] == entry[n_matched];
-            if (is_candidate && ++n_matched == n_entry)
+    while ((n = read(fd, chunk, sizeof(chunk))) > 0)
+        for (ssize_t i = 0; i < n; i++)
+            if (take_character(&env, chunk[i]))
                 return true;
-            if (chunk[i] == '\0') {
-                is_candidate = true;
-                n_matched = 0;
-            }
-        }
-    }
     return false;
+}
+
+bool weir_proc_has_environment(pid_t pid, const char *entry)
+{
+    char rest[1]; /* nothing behind it */
+
+    return weir_proc_environment(pid, entry, rest, sizeof(rest));
 }
 
 /* Index of pid, or where it would stand. */

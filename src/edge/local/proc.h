@@ -24,6 +24,13 @@ bool weir_proc_read(pid_t pid, struct weir_proc *ret_proc);
 /* For unit tests: one line as /proc/PID/stat gives it. False when it is not one. */
 bool weir_proc_parse(const char *line, struct weir_proc *ret_proc);
 
+/* The first bytes of /proc/PID/NAME, NUL-terminated; false when it cannot be read. */
+bool weir_proc_head(pid_t pid, const char *name, char *text, size_t size);
+
+/* The real user id: the owner of /proc/PID is root's for whatever may not be dumped. False when
+ * there is no such process. */
+bool weir_proc_uid(pid_t pid, uint32_t *ret_uid);
+
 /* A walk over all processes by rising pid. Each step looks anew: a process that was forked during
  * the walk is met, unless pids have just wrapped around. So who forks and exits cannot slip away
  * from a walk that kills, as it could from a list that was read in one go. */
@@ -44,6 +51,9 @@ void weir_proc_walk_finish(struct weir_proc_walk *walk);
 /* True when the environment that the process was started with holds exactly this entry
  * ("NAME=value"). False also where it cannot be read (other user, kernel thread). */
 bool weir_proc_has_environment(pid_t pid, const char *entry);
+/* What the entry that begins with this ("NAME=") ends with; false likewise, and where it does not
+ * fit. */
+bool weir_proc_environment(pid_t pid, const char *prefix, char *ret_value, size_t size);
 
 /* Signals to every living process below the caller, which is their subreaper (so that reparented
  * descendants stay below it). Passes are repeated until one finds nobody new; the caller buries its

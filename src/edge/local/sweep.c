@@ -1,6 +1,5 @@
 #include "edge/local/sweep.h"
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "edge/local/cgroup.h"
@@ -8,7 +7,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -17,19 +15,11 @@ static bool is_of_boot(const struct weir_sweep_target *target, const uint8_t boo
     return memcmp(boot_id, target->status.boot_id, sizeof(target->status.boot_id)) == 0;
 }
 
-/* The real user id: the owner of /proc/PID is root's for whatever may not be dumped. */
 static bool has_uid(pid_t pid, uid_t uid)
 {
-    char path[64];
-    char line[256];
-    unsigned real_uid;
+    uint32_t real_uid;
 
-    snprintf(path, sizeof(path), "/proc/%d/status", pid);
-    weir_cleanup_file FILE *file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-        if (sscanf(line, "Uid: %u", &real_uid) == 1)
-            return real_uid == uid;
-    return false;
+    return weir_proc_uid(pid, &real_uid) && real_uid == uid;
 }
 
 /* A number stays taken as a session or group while one member lives. So a leader with that pid but

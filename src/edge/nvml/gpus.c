@@ -1,13 +1,14 @@
 #include "edge/nvml/gpus.h"
 
 #include "base/arena.h"
-#include "base/char.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "edge/nvml/nvml.h"
+#include "edge/nvml/prober.h"
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
-#include "model/gpu_catalogue.h"
+#include "edge/nvml/sim_orders.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -16,114 +17,34 @@
 #define AUTO_SPEC "8xH100"
 
 struct weir_gpus {
-    struct weir_nvml *nvml;
+    struct weir_prober *prober;
     struct weir_sim_fleet *fleet; /* NULL: a real driver */
+    struct weir_sim_schedule schedule;
+    struct weir_arena schedule_arena;
     char description[256];
 };
-
-/* "NVIDIA RTX 5000" → "nvidia-rtx-5000": a class for a model the catalogue does not know. */
-static const char *class_of_name(const char *name, struct weir_arena *arena)
-{
-    size_t n = strlen(name);
-    char *slug = weir_arena_strndup(arena, name, n);
-
-    for (size_t i = 0; slug != NULL && i < n; i++) {
-        char c = slug[i];
-
-        if (weir_char_is_letter(c))
-            slug[i] = weir_char_lower(c);
-        else if (!weir_char_is_digit(c) && c != '.')
-            slug[i] = '-';
-    }
-    return slug;
-}
-
-static struct weir_str dup_text(const char *text, struct weir_arena *arena)
-{
-    return weir_str(weir_arena_strndup(arena, text, strlen(text)));
-}
-
-static int copy_processes(struct weir_gpus *gpus, const struct weir_nvml_device *device,
-                          struct weir_arena *arena, struct weir_gpu_device *out,
-                          struct weir_err *err)
-{
-    struct weir_nvml_process *list;
-    struct weir_gpu_process *processes;
-    uint32_t n;
-    int r = weir_nvml_processes(gpus->nvml, device->uuid, arena, &list, &n, err);
-
-    if (r == WEIR_E_UNSUPPORTED || r == WEIR_E_UNAVAILABLE || r == WEIR_E_NOT_FOUND)
-        return 0; /* unknown is not an error of the whole */
-    if (r < 0)
-        return r;
-    processes = weir_arena_new_n(arena, struct weir_gpu_process, n + 1u);
-    if (processes == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the processes of a GPU");
-    for (uint32_t i = 0; i < n; i++)
-        processes[i] =
-            (struct weir_gpu_process){list[i].pid, list[i].used_valid, list[i].used_bytes};
-    out->processes = processes;
-    out->n_processes = n;
-    return 0;
-}
-
-static int copy_device(struct weir_gpus *gpus, const struct weir_nvml_device *device,
-                       struct weir_arena *arena, struct weir_gpu_device *out, struct weir_err *err)
-{
-    const struct weir_gpu_model *model = weir_gpu_catalogue_find(weir_str(device->name));
-
-    *out = (struct weir_gpu_device){
-        .uuid = dup_text(device->uuid, arena),
-        .name = dup_text(device->name, arena),
-        .class = weir_str(model != NULL ? model->id : class_of_name(device->name, arena)),
-        .node = dup_text(device->node, arena),
-        .pci = dup_text(device->pci_bus_id, arena),
-        .index = device->index,
-        .is_lost = device->state != WEIR_NVML_STATE_READY,
-        .mig_mode = device->mig_enabled,
-        .memory_total_bytes = device->memory_total_bytes,
-        .memory_reserved_bytes = device->memory_reserved_bytes,
-        .compute_major = device->cc_major,
-        .compute_minor = device->cc_minor,
-    };
-    if ((device->valid & WEIR_NVML_VALID_MEMORY_TOTAL) != 0)
-        out->valid |= WEIR_GPU_HAS_MEMORY;
-    if ((device->valid & WEIR_NVML_VALID_PCI) != 0)
-        out->valid |= WEIR_GPU_HAS_PCI;
-    if ((device->valid & WEIR_NVML_VALID_MIG_MODE) != 0)
-        out->valid |= WEIR_GPU_HAS_MIG_MODE;
-    if ((device->valid & WEIR_NVML_VALID_COMPUTE_CAPABILITY) != 0)
-        out->valid |= WEIR_GPU_HAS_COMPUTE_CAPABILITY;
-    if (out->uuid.ptr == NULL || out->name.ptr == NULL || out->class.ptr == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
-    return out->is_lost ? 0 : copy_processes(gpus, device, arena, out, err);
-}
 
 static int gpus_list(void *ctx, struct weir_arena *arena, struct weir_gpu_device **ret_devices,
                      uint32_t *ret_n_devices, struct weir_err *err)
 {
     struct weir_gpus *gpus = ctx;
-    struct weir_nvml_device *list;
-    struct weir_gpu_device *devices;
-    uint32_t n;
-    uint32_t n_known = 0;
-    int r = weir_nvml_list(gpus->nvml, arena, &list, &n, err);
 
-    if (r < 0)
-        return r;
-    devices = weir_arena_new_n(arena, struct weir_gpu_device, n + 1u);
-    if (devices == NULL)
-        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
-    for (uint32_t i = 0; i < n; i++) {
-        if (list[i].uuid[0] == '\0')
-            continue; /* never answered since the driver came up: nothing to know it by */
-        r = copy_device(gpus, &list[i], arena, &devices[n_known++], err);
-        if (r < 0)
-            return r;
-    }
-    *ret_devices = devices;
-    *ret_n_devices = n_known;
-    return 0;
+    return weir_prober_list(gpus->prober, arena, ret_devices, ret_n_devices, err);
+}
+
+static bool gpus_collect(void *ctx, const struct weir_gpu_sink *sink)
+{
+    struct weir_gpus *gpus = ctx;
+
+    return weir_prober_collect(gpus->prober, sink);
+}
+
+static int gpus_mig(void *ctx, const struct weir_gpu_mig_request *request, uint64_t *ret_ticket,
+                    struct weir_err *err)
+{
+    struct weir_gpus *gpus = ctx;
+
+    return weir_prober_mig(gpus->prober, request, ret_ticket, err);
 }
 
 static int find_in_fleet(const struct weir_gpus *gpus, struct weir_str uuid, uint32_t *ret_index,
@@ -139,14 +60,56 @@ static int find_in_fleet(const struct weir_gpus *gpus, struct weir_str uuid, uin
                       WEIR_STR_ARG(uuid));
 }
 
-static int gpus_occupy(void *ctx, struct weir_str uuid, uint32_t pid, int64_t bytes,
+/* A name that this version does not know was accepted by another one. */
+static uint32_t profile_of(const struct weir_gpu_occupant *occupant)
+{
+    uint32_t profile;
+
+    if (weir_sim_profile_from_name(occupant->profile.ptr, occupant->profile.len, &profile))
+        return profile;
+    return weir_sim_profile_of_class((enum weir_class)occupant->class);
+}
+
+/* One that is there already keeps its begin, which may be in a past that was made up for it. */
+static int64_t begin_of(const struct weir_sim_fleet *fleet, uint32_t index,
+                        const struct weir_gpu_occupant *occupant)
+{
+    int64_t now_ms = weir_clock_mono_ms();
+    /* An instant of another boot may lie ahead. */
+    int64_t began_ms =
+        occupant->began_ms > 0 && occupant->began_ms < now_ms ? occupant->began_ms : now_ms;
+    struct weir_sim_state state;
+
+    weir_sim_fleet_read(fleet, index, &state);
+    for (uint32_t i = 0; i < state.n_loads; i++)
+        if (state.loads[i].pid == occupant->pid && state.loads[i].seed == occupant->seed)
+            return state.loads[i].begin_ms;
+    if (state.n_loads == 0 && state.base.at_ms <= began_ms - occupant->past_ms)
+        return began_ms - occupant->past_ms;
+    return began_ms;
+}
+
+static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                        struct weir_err *err)
 {
     struct weir_gpus *gpus = ctx;
+    struct weir_sim_load load = {
+        .pid = occupant->pid,
+        .kind = WEIR_SIM_COMPUTE,
+        .profile = (uint16_t)profile_of(occupant),
+        .seed = occupant->seed,
+        .gpu_instance = WEIR_NVML_NO_INSTANCE,
+        .compute_instance = WEIR_NVML_NO_INSTANCE,
+    };
     uint32_t index;
     int r = find_in_fleet(gpus, uuid, &index, err);
 
-    return r < 0 ? r : weir_sim_fleet_set_process(gpus->fleet, index, pid, (uint64_t)bytes, err);
+    if (r < 0)
+        return r;
+    load.begin_ms = begin_of(gpus->fleet, index, occupant);
+    load.memory_bytes =
+        weir_sim_fleet_memory_for(gpus->fleet, index, &load, (uint64_t)occupant->memory_bytes);
+    return weir_sim_fleet_set_load(gpus->fleet, index, &load, load.begin_ms, err);
 }
 
 static int gpus_vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err)
@@ -158,6 +121,39 @@ static int gpus_vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct wei
     return r < 0 ? r : weir_sim_fleet_remove_process(gpus->fleet, index, pid, err);
 }
 
+/* The orders of a text, if the fleet can carry out all of them. */
+static int read_faults(const struct weir_gpus *gpus, struct weir_str text, struct weir_arena *arena,
+                       struct weir_sim_order **ret_orders, size_t *ret_n, struct weir_err *err)
+{
+    int r = weir_sim_orders_parse(text, arena, ret_orders, ret_n, err);
+
+    for (size_t i = 0; r == 0 && i < *ret_n; i++)
+        r = weir_sim_order_check(gpus->fleet, &(*ret_orders)[i], err);
+    return r;
+}
+
+static int gpus_befall(void *ctx, struct weir_str faults, bool only_check, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpus *gpus = ctx;
+    struct weir_sim_order *orders;
+    size_t n;
+    int r = read_faults(gpus, faults, &arena, &orders, &n, err);
+
+    if (r == 0 && n == 0)
+        return weir_error(err, WEIR_E_INVALID, "a fault expected, like 'gpu 3 xid 79'");
+    for (size_t i = 0; r == 0 && i < n; i++) {
+        if (orders[i].after_ms == 0)
+            continue;
+        weir_error(err, WEIR_E_INVALID, "what is ordered befalls at once");
+        weir_error_hint(err, "for later there is `weir up --simulate-faults FILE`");
+        return weir_error_at(err, orders[i].line, 1);
+    }
+    for (size_t i = 0; r == 0 && !only_check && i < n; i++)
+        r = weir_sim_order_carry_out(gpus->fleet, &orders[i], weir_clock_mono_ms(), err);
+    return r;
+}
+
 /* Jobs end while no weir runs: their processes in the fleet are taken off when it comes back. */
 static void remove_dead(struct weir_sim_fleet *fleet)
 {
@@ -165,15 +161,16 @@ static void remove_dead(struct weir_sim_fleet *fleet)
         struct weir_sim_state state;
 
         weir_sim_fleet_read(fleet, i, &state);
-        for (uint32_t p = 0; p < state.n_processes; p++)
-            if (kill((pid_t)state.processes[p].pid, 0) < 0 && errno == ESRCH)
-                weir_sim_fleet_remove_process(fleet, i, state.processes[p].pid, NULL);
+        for (uint32_t p = 0; p < state.n_loads; p++)
+            if (kill((pid_t)state.loads[p].pid, 0) < 0 && errno == ESRCH)
+                weir_sim_fleet_remove_process(fleet, i, state.loads[p].pid, NULL);
     }
 }
 
 static int open_simulated(struct weir_gpus *gpus, const char *data_dir, struct weir_str spec,
                           struct weir_err *err)
 {
+    struct weir_prober_options options = weir_prober_defaults();
     struct weir_arena arena = WEIR_ARENA_INIT;
     const char *path = weir_arena_printf(&arena, "%s/" WEIR_SIM_LIBRARY_PATH, data_dir);
     int r = weir_sim_install(data_dir, spec, 1, &gpus->fleet, err);
@@ -182,7 +179,7 @@ static int open_simulated(struct weir_gpus *gpus, const char *data_dir, struct w
         r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to load the simulated driver");
     if (r == 0) {
         remove_dead(gpus->fleet);
-        r = weir_nvml_open(path, &gpus->nvml, err);
+        r = weir_prober_open(path, &options, &gpus->prober, err);
     }
     weir_arena_finish(&arena);
     snprintf(gpus->description, sizeof(gpus->description), "simulated %.*s", WEIR_STR_ARG(spec));
@@ -192,15 +189,16 @@ static int open_simulated(struct weir_gpus *gpus, const char *data_dir, struct w
 static int open_any(struct weir_gpus *gpus, const char *data_dir, struct weir_str simulate,
                     struct weir_err *err)
 {
+    struct weir_prober_options options = weir_prober_defaults();
     bool is_auto = weir_str_eq_c(simulate, "auto");
     int r;
 
     if (simulate.len > 0 && !is_auto)
         return open_simulated(gpus, data_dir, simulate, err);
-    r = weir_nvml_open(NULL, &gpus->nvml, err);
+    r = weir_prober_open(NULL, &options, &gpus->prober, err);
     if (r == 0) {
         snprintf(gpus->description, sizeof(gpus->description), "driver %s",
-                 weir_nvml_driver_version(gpus->nvml));
+                 weir_prober_driver_version(gpus->prober));
         return 0;
     }
     if (is_auto)
@@ -216,6 +214,7 @@ int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_g
 
     if (gpus == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the GPUs");
+    gpus->schedule_arena = (struct weir_arena)WEIR_ARENA_INIT;
     r = open_any(gpus, data_dir, simulate, err);
     if (r < 0) {
         weir_gpus_close(gpus);
@@ -224,8 +223,12 @@ int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_g
     *ret_port = (struct weir_gpu_port){
         .ctx = gpus,
         .list = gpus_list,
+        .collect = gpus_collect,
+        .notice_fd = weir_prober_fd(gpus->prober),
+        .mig = gpus_mig,
         .occupy = gpus->fleet != NULL ? gpus_occupy : NULL,
         .vacate = gpus->fleet != NULL ? gpus_vacate : NULL,
+        .befall = gpus->fleet != NULL ? gpus_befall : NULL,
     };
     *ret_gpus = gpus;
     return 0;
@@ -235,8 +238,9 @@ struct weir_gpus *weir_gpus_close(struct weir_gpus *gpus)
 {
     if (gpus == NULL)
         return NULL;
-    weir_nvml_close(gpus->nvml);
+    weir_prober_close(gpus->prober);
     weir_sim_fleet_close(gpus->fleet);
+    weir_arena_finish(&gpus->schedule_arena);
     return weir_mem_free(gpus);
 }
 
@@ -248,4 +252,33 @@ bool weir_gpus_are_simulated(const struct weir_gpus *gpus)
 const char *weir_gpus_describe(const struct weir_gpus *gpus)
 {
     return gpus->description;
+}
+
+int weir_gpus_plan_faults(struct weir_gpus *gpus, struct weir_str text, struct weir_err *err)
+{
+    struct weir_sim_order *orders;
+    const char *copy;
+    size_t n;
+    int r;
+
+    if (gpus->fleet == NULL)
+        return weir_error(err, WEIR_E_UNSUPPORTED, "these GPUs are not simulated");
+    copy = weir_str_dup(text, &gpus->schedule_arena);
+    if (copy == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the faults");
+    r = read_faults(gpus, weir_str_n(copy, text.len), &gpus->schedule_arena, &orders, &n, err);
+    if (r == 0)
+        gpus->schedule = (struct weir_sim_schedule){.orders = orders, .n = n};
+    return r;
+}
+
+void weir_gpus_begin_faults(struct weir_gpus *gpus, int64_t begin_ms)
+{
+    gpus->schedule.begin_ms = begin_ms;
+}
+
+int64_t weir_gpus_run_faults(struct weir_gpus *gpus, int64_t now_ms, weir_gpus_tell_fn tell,
+                             void *arg)
+{
+    return weir_sim_schedule_run(&gpus->schedule, gpus->fleet, now_ms, tell, arg);
 }

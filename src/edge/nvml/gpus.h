@@ -6,6 +6,7 @@
 #include "port/gpu.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct weir_gpus;
 
@@ -16,6 +17,18 @@ int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_g
                    struct weir_gpu_port *ret_port, struct weir_err *err);
 struct weir_gpus *weir_gpus_close(struct weir_gpus *gpus);
 bool weir_gpus_are_simulated(const struct weir_gpus *gpus);
+
+/* What will befall simulated GPUs (edge/nvml/sim_orders.h): read whole, and checked against the
+ * fleet. Errors: WEIR_E_UNSUPPORTED (real GPUs), those of weir_sim_orders_parse() and
+ * weir_sim_order_check(). */
+int weir_gpus_plan_faults(struct weir_gpus *gpus, struct weir_str text, struct weir_err *err);
+void weir_gpus_begin_faults(struct weir_gpus *gpus, int64_t begin_ms);
+/* `why` is NULL where it was carried out. */
+typedef void (*weir_gpus_tell_fn)(void *arg, struct weir_str fault, const struct weir_err *why);
+/* Carries out what is due. Returns the time until the next one, or INT64_MAX: none is left. */
+int64_t weir_gpus_run_faults(struct weir_gpus *gpus, int64_t now_ms, weir_gpus_tell_fn tell,
+                             void *arg);
+
 /* One line for people: "simulated 8xH100", "driver 570.133.20". Lives as long as gpus. */
 const char *weir_gpus_describe(const struct weir_gpus *gpus);
 

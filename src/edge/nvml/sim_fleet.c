@@ -1,13 +1,15 @@
-#include "edge/nvml/sim_fleet.h"
+#include "edge/nvml/sim_fleet_impl.h"
 
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/count.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/fd.h"
-#include "base/units.h"
+#include "base/time.h"
+#include "edge/nvml/sim_facts.h"
+#include "edge/nvml/sim_file.h"
+#include "edge/nvml/sim_mig.h"
 #include "model/fleet_spec.h"
-#include "model/gpu_catalogue.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,83 +20,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-_Static_assert((int)WEIR_FLEET_GPUS_MAX <= (int)WEIR_SIM_DEVICES_MAX, "every fleet has room");
-_Static_assert((int)WEIR_FLEET_NODE_NAME_BYTES <= (int)WEIR_SIM_NODE_BYTES, "every node has room");
+#define NO_FLEET ((struct weir_sim_fleet){.fd = -1})
 
-struct weir_sim_fleet {
-    int fd; /* holds the lock */
-    struct weir_sim_header *header;
-    struct weir_sim_device *devices;
-    size_t bytes;
-};
-
-/* What the catalogue does not hold because nothing is decided by it. */
-struct generation {
-    uint8_t cc_major, cc_minor;
-    uint8_t architecture;
-    uint16_t sm_clock_mhz, memory_clock_mhz;
-};
-
-enum { SM_CLOCK_IDLE_MHZ = 345, TEMPERATURE_IDLE_C = 30, MEMORY_TEMPERATURE_IDLE_C = 34 };
-
-static const struct generation *generation_of(const struct weir_gpu_model *model)
-{
-    static const struct generation generations[] = {
-        {7, 0, 5, 1530, 877},    {7, 5, 6, 1590, 5001},   {8, 0, 7, 1410, 1593},
-        {8, 6, 7, 1740, 7251},   {8, 9, 8, 2520, 9001},   {9, 0, 9, 1980, 2619},
-        {10, 0, 10, 1965, 3996}, {10, 3, 10, 1965, 3996}, {12, 0, 10, 2430, 14001},
-    };
-    size_t n = WEIR_COUNT_OF(generations);
-
-    for (size_t i = 0; i < n; i++)
-        if (generations[i].cc_major == model->cc_major &&
-            generations[i].cc_minor == model->cc_minor)
-            return &generations[i];
-    return &generations[n - 1];
-}
-
-static uint64_t reserved_bytes(const struct weir_gpu_model *model)
-{
-    if (model->memory_reserved_bytes > 0)
-        return (uint64_t)model->memory_reserved_bytes;
-    return (uint64_t)(model->memory_total_bytes * 6 / 1000 / WEIR_MIB * WEIR_MIB);
-}
-
-static void fill_facts(const struct weir_fleet *fleet, const struct weir_fleet_gpu *gpu,
-                       struct weir_sim_facts *facts)
-{
-    const struct weir_gpu_model *model = gpu->model;
-    const struct generation *generation = generation_of(model);
-    uint32_t id = model->n_pci_ids > 0 ? model->pci_ids[0] : 0x10de0000u;
-
-    memset(facts, 0, sizeof(*facts));
-    snprintf(facts->uuid, sizeof(facts->uuid), "%s", gpu->uuid);
-    snprintf(facts->name, sizeof(facts->name), "%s", model->device_name);
-    snprintf(facts->node, sizeof(facts->node), "%s", fleet->nodes[gpu->node].name);
-    snprintf(facts->serial, sizeof(facts->serial), "%s", gpu->serial);
-    facts->memory_total_bytes = (uint64_t)model->memory_total_bytes;
-    facts->memory_reserved_bytes = reserved_bytes(model);
-    facts->pci_domain = gpu->pci_domain;
-    facts->pci_bus = gpu->pci_bus;
-    facts->pci_device_id = id << 16 | id >> 16;
-    facts->pci_subsystem_id = id >> 16;
-    facts->cc_major = model->cc_major;
-    facts->cc_minor = model->cc_minor;
-    facts->architecture = generation->architecture;
-    facts->mig_compute_slices = model->mig_compute_slices;
-    facts->power_limit_mw = model->tdp_w * 1000;
-    facts->sm_clock_max_mhz = generation->sm_clock_mhz;
-    facts->memory_clock_max_mhz = generation->memory_clock_mhz;
-}
-
+/* As if it had been idle for a day: what is said to have begun earlier than now has its past. */
 static void fill_idle(const struct weir_sim_facts *facts, struct weir_sim_state *state)
 {
     memset(state, 0, sizeof(*state));
-    state->power_mw = facts->power_limit_mw / 10;
-    state->temperature_c = TEMPERATURE_IDLE_C;
-    state->memory_temperature_c = MEMORY_TEMPERATURE_IDLE_C;
-    state->sm_clock_mhz = SM_CLOCK_IDLE_MHZ;
-    state->memory_clock_mhz = facts->memory_clock_max_mhz;
+    weir_sim_model_rest(facts, weir_clock_mono_ms() - WEIR_TIME_DAY_MS, &state->base);
 }
 
 static size_t bytes_for(uint32_t n_devices)
@@ -115,12 +47,19 @@ static void fill_image(const struct weir_fleet *fleet, uint64_t seed, void *imag
     header->device_bytes = sizeof(*devices);
     header->n_devices = fleet->n_gpus;
     header->cuda_version = 12080;
+    weir_clock_boot_id(header->boot_id);
     snprintf(header->driver_version, sizeof(header->driver_version), "570.133.20");
     snprintf(header->nvml_version, sizeof(header->nvml_version), "12.570.133.20");
     for (uint32_t i = 0; i < fleet->n_gpus; i++) {
-        fill_facts(fleet, &fleet->gpus[i], &devices[i].facts);
+        struct weir_sim_mig mig = {0};
+
+        weir_sim_facts_fill(fleet, i, seed, &devices[i].facts);
         fill_idle(&devices[i].facts, &state);
         weir_sim_publish(&devices[i], &state);
+        mig.is_enabled =
+            fleet->nodes[fleet->gpus[i].node].mig && devices[i].facts.mig_compute_slices > 0;
+        mig.is_pending = mig.is_enabled;
+        weir_sim_publish_mig(&devices[i], &mig);
     }
 }
 
@@ -143,7 +82,8 @@ static void finish(struct weir_sim_fleet *fleet)
         munmap(fleet->header, fleet->bytes);
     if (fleet->fd >= 0)
         close(fleet->fd);
-    *fleet = (struct weir_sim_fleet){-1, NULL, NULL, 0};
+    weir_mem_free(fleet->kmsg_path);
+    *fleet = NO_FLEET;
 }
 
 /* Opens and locks what lies at path now. Sets fd to -1 when nothing does. */
@@ -177,20 +117,22 @@ static int open_existing(const char *path, struct weir_sim_fleet *fleet, struct 
 
 static bool is_readable(const struct weir_sim_header *header, size_t bytes)
 {
-    return header->version == WEIR_SIM_VERSION && header->header_bytes == sizeof(*header) &&
+    return bytes >= sizeof(*header) && header->version == WEIR_SIM_VERSION &&
+           header->header_bytes == sizeof(*header) &&
            header->device_bytes == sizeof(struct weir_sim_device) &&
            header->n_devices <= WEIR_SIM_DEVICES_MAX && bytes == bytes_for(header->n_devices) &&
            header->retired == 0;
 }
 
-static bool holds_same_gpus(const struct weir_sim_fleet *file, const struct weir_fleet *wanted)
+static bool holds_same_gpus(const struct weir_sim_fleet *file, const struct weir_fleet *wanted,
+                            uint64_t seed)
 {
     struct weir_sim_facts facts;
 
     if (file->header->n_devices != wanted->n_gpus)
         return false;
     for (uint32_t i = 0; i < wanted->n_gpus; i++) {
-        fill_facts(wanted, &wanted->gpus[i], &facts);
+        weir_sim_facts_fill(wanted, i, seed, &facts);
         if (memcmp(&facts, &file->devices[i].facts, sizeof(facts)) != 0)
             return false;
     }
@@ -267,42 +209,92 @@ static int look_at_existing(struct weir_sim_fleet *file, const struct stat *st, 
 {
     int rc;
 
-    if (file->fd < 0 || st->st_size < (off_t)sizeof(struct weir_sim_header))
+    if (file->fd < 0 || st->st_size < (off_t)offsetof(struct weir_sim_header, header_bytes))
         return 0;
     rc = map_file(file, (size_t)st->st_size, path, err);
-    if (rc < 0)
-        return rc;
-    if (memcmp(file->header->magic, WEIR_SIM_MAGIC, sizeof(file->header->magic)) == 0)
+    if (rc == 0 && file->header != NULL &&
+        memcmp(file->header->magic, WEIR_SIM_MAGIC, sizeof(file->header->magic)) == 0)
         *seed = file->header->seed;
-    return 0;
+    return rc;
 }
 
-static bool may_keep(const struct weir_sim_fleet *file, const struct weir_fleet *wanted)
+static bool may_keep(const struct weir_sim_fleet *file, const struct weir_fleet *wanted,
+                     uint64_t seed)
 {
     return file->header != NULL &&
            memcmp(file->header->magic, WEIR_SIM_MAGIC, sizeof(file->header->magic)) == 0 &&
-           is_readable(file->header, file->bytes) && holds_same_gpus(file, wanted);
+           is_readable(file->header, file->bytes) && holds_same_gpus(file, wanted, seed);
+}
+
+static int set_kmsg_path(struct weir_sim_fleet *fleet, const char *path, struct weir_err *err)
+{
+    const char *slash = strrchr(path, '/');
+    int dir_len = slash != NULL ? (int)(slash - path) + 1 : 0;
+    size_t room = (size_t)dir_len + sizeof("kmsg");
+
+    fleet->kmsg_path = weir_mem_alloc(room);
+    if (fleet->kmsg_path == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for fleet '%s'", path);
+    snprintf(fleet->kmsg_path, room, "%.*skmsg", dir_len, path);
+    return 0;
+}
+
+/* The instants of another boot mean nothing now, and its processes are gone. */
+static void start_after_boot(struct weir_sim_fleet *fleet)
+{
+    struct weir_sim_state state;
+    uint8_t boot_id[16];
+
+    weir_clock_boot_id(boot_id);
+    if (memcmp(boot_id, fleet->header->boot_id, sizeof(boot_id)) == 0)
+        return;
+    for (uint32_t i = 0; i < fleet->header->n_devices; i++) {
+        weir_sim_fleet_read(fleet, i, &state);
+        weir_sim_fleet_reset(fleet, i, &state);
+        state.n_loads = 0;
+        weir_sim_model_rest(&fleet->devices[i].facts, weir_clock_mono_ms() - WEIR_TIME_DAY_MS,
+                            &state.base);
+        weir_sim_publish(&fleet->devices[i], &state);
+    }
+    __atomic_store_n(&fleet->header->driver_down_until_ms, 0, __ATOMIC_RELEASE);
+    memcpy(fleet->header->boot_id, boot_id, sizeof(boot_id));
+}
+
+static int befall(struct weir_sim_fleet *fleet, const struct weir_sim_plan *plan,
+                  struct weir_err *err)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < plan->n_orders && rc == 0; i++)
+        rc = weir_sim_order_carry_out(fleet, &plan->orders[i], weir_clock_mono_ms(), err);
+    return rc;
 }
 
 static int open_or_make(const char *path, struct weir_str spec, uint64_t seed,
                         struct weir_arena *arena, struct weir_sim_fleet *ret, struct weir_err *err)
 {
-    struct weir_sim_fleet old = {-1, NULL, NULL, 0};
-    struct weir_sim_fleet fresh = {-1, NULL, NULL, 0};
-    struct weir_fleet wanted;
+    struct weir_sim_fleet old = NO_FLEET;
+    struct weir_sim_fleet fresh = NO_FLEET;
+    struct weir_sim_plan wanted;
     struct stat st;
     int rc = open_existing(path, &old, &st, err);
 
     if (rc == 0)
         rc = look_at_existing(&old, &st, path, &seed, err);
     if (rc == 0)
-        rc = weir_fleet_parse(spec, seed, arena, &wanted, err);
-    if (rc == 0 && may_keep(&old, &wanted)) {
+        rc = weir_sim_file_read(spec, seed, arena, &wanted, err);
+    if (rc == 0)
+        rc = set_kmsg_path(&fresh, path, err);
+    if (rc == 0 && may_keep(&old, &wanted.fleet, seed)) {
+        old.kmsg_path = WEIR_TAKE_PTR(fresh.kmsg_path);
+        start_after_boot(&old);
         *ret = old;
         return 0;
     }
     if (rc == 0)
-        rc = put_new(path, old.fd >= 0, &wanted, seed, &fresh, err);
+        rc = put_new(path, old.fd >= 0, &wanted.fleet, seed, &fresh, err);
+    if (rc == 0)
+        rc = befall(&fresh, &wanted, err);
     if (rc == 0 && old.header != NULL)
         __atomic_store_n(&old.header->retired, 1, __ATOMIC_RELEASE);
     if (rc == 0)
@@ -323,7 +315,7 @@ int weir_sim_fleet_open(const char *path, struct weir_str spec, uint64_t seed,
 
     if (fleet == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for fleet '%s'", path);
-    *fleet = (struct weir_sim_fleet){-1, NULL, NULL, 0};
+    *fleet = NO_FLEET;
     do {
         weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
 
@@ -365,87 +357,70 @@ void weir_sim_fleet_read(const struct weir_sim_fleet *fleet, uint32_t index,
         fill_idle(&fleet->devices[index].facts, ret_state);
 }
 
-static int check_processes(const struct weir_sim_facts *facts, const struct weir_sim_state *state,
-                           struct weir_err *err)
+void weir_sim_fleet_read_mig(const struct weir_sim_fleet *fleet, uint32_t index,
+                             struct weir_sim_mig *ret_mig)
 {
-    uint64_t room = facts->memory_total_bytes - facts->memory_reserved_bytes;
-    uint64_t used = state->other_used_bytes;
+    enum { TRIES_MAX = 1000000 };
 
-    if (state->n_processes > WEIR_SIM_PROCESSES_MAX)
-        return weir_error(err, WEIR_E_TOO_LARGE, "more than %d processes on '%s'",
-                          WEIR_SIM_PROCESSES_MAX, facts->uuid);
-    for (uint32_t i = 0; i < state->n_processes; i++) {
-        const struct weir_sim_process *process = &state->processes[i];
-
-        if (process->pid == 0)
-            return weir_error(err, WEIR_E_INVALID, "a process without a pid on '%s'", facts->uuid);
-        for (uint32_t j = 0; j < i; j++)
-            if (state->processes[j].pid == process->pid)
-                return weir_error(err, WEIR_E_INVALID, "process %" PRIu32 " twice on '%s'",
-                                  process->pid, facts->uuid);
-        if (used > room || process->used_bytes > room - used)
-            return weir_error(err, WEIR_E_TOO_LARGE,
-                              "the processes on '%s' hold more than its %" PRIu64 " bytes",
-                              facts->uuid, room);
-        used += process->used_bytes;
-    }
-    if (used > room)
-        return weir_error(err, WEIR_E_TOO_LARGE, "'%s' has only %" PRIu64 " bytes", facts->uuid,
-                          room);
-    return 0;
+    WEIR_ASSERT(index < fleet->header->n_devices);
+    for (unsigned i = 0; i < TRIES_MAX; i++)
+        if (weir_sim_try_read_mig(&fleet->devices[index], ret_mig))
+            return;
+    memset(ret_mig, 0, sizeof(*ret_mig));
 }
 
-int weir_sim_fleet_write(struct weir_sim_fleet *fleet, uint32_t index,
-                         const struct weir_sim_state *state, struct weir_err *err)
+void weir_sim_fleet_read_at(const struct weir_sim_fleet *fleet, uint32_t index, int64_t at_ms,
+                            struct weir_sim_state *ret_state)
 {
-    int rc = check_processes(weir_sim_fleet_facts(fleet, index), state, err);
-
-    if (rc == 0)
-        weir_sim_publish(&fleet->devices[index], state);
-    return rc;
+    weir_sim_fleet_read(fleet, index, ret_state);
+    weir_sim_model_advance(weir_sim_fleet_facts(fleet, index), ret_state, at_ms);
 }
 
-static uint32_t find_process(const struct weir_sim_state *state, uint32_t pid)
-{
-    uint32_t i = 0;
-
-    while (i < state->n_processes && state->processes[i].pid != pid)
-        i++;
-    return i;
-}
-
-int weir_sim_fleet_set_process(struct weir_sim_fleet *fleet, uint32_t index, uint32_t pid,
-                               uint64_t used_bytes, struct weir_err *err)
+void weir_sim_fleet_measure(const struct weir_sim_fleet *fleet, uint32_t index, int64_t at_ms,
+                            struct weir_sim_reading *ret_reading)
 {
     struct weir_sim_state state;
-    uint32_t i;
 
     weir_sim_fleet_read(fleet, index, &state);
-    i = find_process(&state, pid);
-    if (i == WEIR_SIM_PROCESSES_MAX)
-        return weir_error(err, WEIR_E_TOO_LARGE, "more than %d processes on '%s'",
-                          WEIR_SIM_PROCESSES_MAX, weir_sim_fleet_facts(fleet, index)->uuid);
-    if (i == state.n_processes) {
-        state.processes[i] = (struct weir_sim_process){pid, WEIR_SIM_COMPUTE, 0, 0, 0};
-        state.n_processes++;
-    }
-    state.processes[i].used_bytes = used_bytes;
-    return weir_sim_fleet_write(fleet, index, &state, err);
+    weir_sim_model_read(weir_sim_fleet_facts(fleet, index), &state, at_ms, ret_reading);
 }
 
-int weir_sim_fleet_remove_process(struct weir_sim_fleet *fleet, uint32_t index, uint32_t pid,
-                                  struct weir_err *err)
+void weir_sim_fleet_publish(struct weir_sim_fleet *fleet, uint32_t index,
+                            const struct weir_sim_state *state)
 {
-    struct weir_sim_state state;
-    uint32_t i;
+    weir_sim_publish(&fleet->devices[index], state);
+}
 
-    weir_sim_fleet_read(fleet, index, &state);
-    i = find_process(&state, pid);
-    if (i == state.n_processes)
-        return weir_error(err, WEIR_E_NOT_FOUND, "no process %" PRIu32 " on '%s'", pid,
-                          weir_sim_fleet_facts(fleet, index)->uuid);
-    state.n_processes--;
-    memmove(&state.processes[i], &state.processes[i + 1],
-            (state.n_processes - i) * sizeof(state.processes[0]));
-    return weir_sim_fleet_write(fleet, index, &state, err);
+/* Instances do not outlive a reset. Without the lock (no /proc, or no descriptors left) they stay
+ * as they are. Returns whether the mode is another one now. */
+static bool reset_mig(struct weir_sim_fleet *fleet, uint32_t index)
+{
+    weir_cleanup_fd int lock = weir_sim_mig_lock(fleet->fd);
+    struct weir_sim_mig before;
+    struct weir_sim_mig after = {0};
+
+    if (lock < 0)
+        return false;
+    weir_sim_fleet_read_mig(fleet, index, &before);
+    after.is_enabled = before.is_pending;
+    after.is_pending = before.is_pending;
+    weir_sim_publish_mig(&fleet->devices[index], &after);
+    return after.is_enabled != before.is_enabled;
+}
+
+void weir_sim_fleet_reset(struct weir_sim_fleet *fleet, uint32_t index,
+                          struct weir_sim_state *state)
+{
+    bool is_new_mode = reset_mig(fleet, index);
+    uint32_t n = 0;
+
+    state->health = WEIR_SIM_OK;
+    state->hang_until_ms = 0;
+    state->recovery_action = 0;
+    state->remap_pending = 0;
+    memset(state->ecc_volatile, 0, sizeof(state->ecc_volatile));
+    for (uint32_t i = 0; i < state->n_loads; i++)
+        if (!is_new_mode && state->loads[i].gpu_instance == WEIR_NVML_NO_INSTANCE)
+            state->loads[n++] = state->loads[i];
+    state->n_loads = n;
 }

@@ -49,6 +49,15 @@ static const char *const weir_sqlite_steps[] = {
     "  before TEXT NOT NULL, after TEXT NOT NULL) STRICT;",
     /* 1 → 2 */
     "ALTER TABLE tasks ADD COLUMN for_whom INTEGER NOT NULL DEFAULT 0;",
+    /* 2 → 3 */
+    "CREATE TABLE faults(seq INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL, mono_ms INTEGER NOT "
+    "NULL, boot BLOB NOT NULL, source_seq INTEGER NOT NULL, node TEXT NOT NULL, event TEXT NOT "
+    "NULL) "
+    "STRICT;"
+    "CREATE TABLE marks(key TEXT NOT NULL PRIMARY KEY, cause TEXT NOT NULL, class TEXT NOT NULL, "
+    "action INTEGER NOT NULL, next_action INTEGER NOT NULL, since_ms INTEGER NOT NULL, boot BLOB "
+    "NOT "
+    "NULL) STRICT, WITHOUT ROWID;",
 };
 
 enum { WEIR_SQLITE_VERSION = WEIR_COUNT_OF(weir_sqlite_steps) };

@@ -47,6 +47,17 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_DELETE_CORDON] = "DELETE FROM cordons WHERE kind = ?1 AND name = ?2",
     [WEIR_SQLITE_APPEND_EVENT] = "INSERT INTO events(" WEIR_SQLITE_EVENT_COLUMNS
                                  ") VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    [WEIR_SQLITE_APPEND_FAULT] =
+        "INSERT INTO faults(wall_ms, mono_ms, boot, source_seq, node, event) VALUES(?1, ?2, ?3, "
+        "?4, ?5, ?6)",
+    [WEIR_SQLITE_DELETE_FAULTS] = "DELETE FROM faults WHERE wall_ms < ?1",
+    [WEIR_SQLITE_PUT_MARK] = "INSERT OR REPLACE INTO marks(key, cause, class, action, next_action, "
+                             "since_ms, boot) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+    [WEIR_SQLITE_DELETE_MARK] = "DELETE FROM marks WHERE key = ?1",
+    [WEIR_SQLITE_EACH_FAULT] =
+        "SELECT wall_ms, mono_ms, boot, source_seq, node, event FROM faults ORDER BY seq",
+    [WEIR_SQLITE_EACH_MARK] =
+        "SELECT key, cause, class, action, next_action, since_ms, boot FROM marks ORDER BY key",
     [WEIR_SQLITE_GET_REQUEST] = "SELECT digest, number FROM workloads WHERE owner = ?1 AND "
                                 "request = ?2 AND request <> ''",
     [WEIR_SQLITE_EACH_QUEUE] =
@@ -399,6 +410,12 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .put_task = weir_sqlite_put_task,
         .put_cordon = weir_sqlite_put_cordon,
         .append_event = weir_sqlite_append_event,
+        .append_fault = weir_sqlite_append_fault,
+        .delete_faults = weir_sqlite_delete_faults,
+        .put_mark = weir_sqlite_put_mark,
+        .delete_mark = weir_sqlite_delete_mark,
+        .each_fault = weir_sqlite_each_fault,
+        .each_mark = weir_sqlite_each_mark,
         .prune = weir_sqlite_prune,
         .each_queue = weir_sqlite_each_queue,
         .each_workload = weir_sqlite_each_workload,

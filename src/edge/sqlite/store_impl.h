@@ -26,6 +26,12 @@ enum weir_sqlite_statement_id {
     WEIR_SQLITE_PUT_CORDON,
     WEIR_SQLITE_DELETE_CORDON,
     WEIR_SQLITE_APPEND_EVENT,
+    WEIR_SQLITE_APPEND_FAULT,
+    WEIR_SQLITE_DELETE_FAULTS,
+    WEIR_SQLITE_PUT_MARK,
+    WEIR_SQLITE_DELETE_MARK,
+    WEIR_SQLITE_EACH_FAULT,
+    WEIR_SQLITE_EACH_MARK,
     WEIR_SQLITE_GET_REQUEST,
     WEIR_SQLITE_EACH_QUEUE,
     WEIR_SQLITE_GET_WORKLOAD,
@@ -91,6 +97,19 @@ int weir_sqlite_put_task(void *ctx, const struct weir_task_record *t, struct wei
 int weir_sqlite_put_cordon(void *ctx, const struct weir_cordon_record *cordon,
                            struct weir_err *err);
 int weir_sqlite_append_event(void *ctx, const struct weir_event_record *e, struct weir_err *err);
+/* Ends a walk: the callback's verdict, or the database's. */
+int weir_sqlite_end_walk(struct weir_sqlite *store, sqlite3_stmt *s, int step, int verdict,
+                         struct weir_err *err);
+/* store_fault.c */
+int weir_sqlite_append_fault(void *ctx, const struct weir_fault_record *fault,
+                             struct weir_err *err);
+int weir_sqlite_delete_faults(void *ctx, int64_t before_wall_ms, struct weir_err *err);
+int weir_sqlite_put_mark(void *ctx, const struct weir_mark_record *mark, struct weir_err *err);
+int weir_sqlite_delete_mark(void *ctx, struct weir_str key, struct weir_err *err);
+int weir_sqlite_each_fault(void *ctx, int (*each)(void *arg, const struct weir_fault_record *fault),
+                           void *arg, struct weir_err *err);
+int weir_sqlite_each_mark(void *ctx, int (*each)(void *arg, const struct weir_mark_record *mark),
+                          void *arg, struct weir_err *err);
 int weir_sqlite_each_queue(void *ctx, int (*each)(void *arg, const struct weir_queue_record *queue),
                            void *arg, struct weir_err *err);
 int weir_sqlite_each_workload(void *ctx, const struct weir_workload_filter *filter, bool with_spec,

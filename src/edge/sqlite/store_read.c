@@ -37,8 +37,8 @@ static struct weir_workload_record workload_of(sqlite3_stmt *s, bool with_spec)
 }
 
 /* Ends a walk: the callback's verdict, or the database's. */
-static int end_walk(struct weir_sqlite *store, sqlite3_stmt *s, int step, int verdict,
-                    struct weir_err *err)
+int weir_sqlite_end_walk(struct weir_sqlite *store, sqlite3_stmt *s, int step, int verdict,
+                         struct weir_err *err)
 {
     if (verdict == 0 && step != SQLITE_DONE)
         verdict = weir_sqlite_fail(store, err, "read the store");
@@ -62,7 +62,7 @@ int weir_sqlite_each_queue(void *ctx, int (*each)(void *arg, const struct weir_q
 
         verdict = each(arg, &queue);
     }
-    return end_walk(ctx, s, step, verdict, err);
+    return weir_sqlite_end_walk(ctx, s, step, verdict, err);
 }
 
 /* Filters are few and lists are rare: this statement is made for the call. */
@@ -175,7 +175,7 @@ int weir_sqlite_each_task(void *ctx, uint64_t number,
 
         verdict = each(arg, &task);
     }
-    return end_walk(ctx, s, step, verdict, err);
+    return weir_sqlite_end_walk(ctx, s, step, verdict, err);
 }
 
 int weir_sqlite_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str name,
@@ -198,7 +198,7 @@ int weir_sqlite_find_cordon(void *ctx, uint32_t subject_kind, struct weir_str na
 
         verdict = each(arg, &cordon);
     }
-    return end_walk(ctx, s, step, verdict, err);
+    return weir_sqlite_end_walk(ctx, s, step, verdict, err);
 }
 
 static void bind_filter(sqlite3_stmt *s, const struct weir_event_filter *filter)
@@ -238,7 +238,7 @@ int weir_sqlite_each_event(void *ctx, const struct weir_event_filter *filter,
 
         verdict = each(arg, &event);
     }
-    return end_walk(ctx, s, step, verdict, err);
+    return weir_sqlite_end_walk(ctx, s, step, verdict, err);
 }
 
 int weir_sqlite_last_events(void *ctx, const struct weir_event_filter *filter,

@@ -177,6 +177,16 @@ static void change_queue(struct run *run)
     weir_edit_queue(run->edit, row)->limit.of[WEIR_RES_GPU] = 500 * input_below(&run->in, 17);
 }
 
+/* One more sample of what somebody uses. */
+static void use_memory(struct run *run)
+{
+    uint32_t hold = any_row(run, WEIR_TABLE_HOLDS);
+
+    if (hold != WEIR_NONE)
+        WEIR_ASSERT(
+            weir_edit_hold_use(run->edit, hold, (int64_t)input_below(&run->in, 256) << 28) >= 0);
+}
+
 static void everybody(struct run *run, enum weir_task_state state)
 {
     const struct weir_world *view = weir_edit_view(run->edit);
@@ -195,7 +205,7 @@ static void everybody(struct run *run, enum weir_task_state state)
 static void happen(struct run *run)
 {
     for (uint32_t n = input_below(&run->in, 16); n > 0; n--) {
-        uint32_t what = input_below(&run->in, 10);
+        uint32_t what = input_below(&run->in, 12);
 
         if (what < 3)
             end_task(run);
@@ -203,8 +213,10 @@ static void happen(struct run *run)
             change_job(run, what - 3);
         else if (what < 9)
             change_fleet(run, what == 7);
-        else
+        else if (what < 10)
             change_queue(run);
+        else
+            use_memory(run);
     }
     if (input_below(&run->in, 4) > 0)
         everybody(run, WEIR_TASK_STARTING);

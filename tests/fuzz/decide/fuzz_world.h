@@ -156,6 +156,7 @@ static inline void build_queue(struct builder *b, uint32_t *rows, uint32_t n)
         .priority = (int32_t)input_below(in, 3) - 1,
         .weight = input_below(in, 4),
         .isolation = input_below(in, 4) == 0 ? input_below(in, WEIR_ISOLATION_MAX) : 0,
+        .over_budget = input_below(in, WEIR_OVER_BUDGET_MAX),
         .preemptible = input_below(in, 4) > 0,
         .created_wall_ms = input_below(in, 3),
         .run_limit_ms = input_below(in, 6) == 0 ? 100 : INT64_MAX,

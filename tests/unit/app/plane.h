@@ -37,10 +37,16 @@ struct plane {
     size_t n_env;
     int64_t stop_grace_ms; /* of that */
     int list_result;
+    bool could_not_list; /* the last time, for want of memory */
     uint32_t n_gpus;
-    const char *class;         /* of all of them; */
-    bool hides_memory;         /* and nobody knows how much memory they have */
-    uint32_t pids[N_GPUS + 1]; /* on each device */
+    enum weir_gpu_state last_gpu;                   /* not READY: it tells its name only */
+    int64_t memory_bytes;                           /* of each, */
+    bool hides_memory;                              /* where they tell it */
+    const char *class;                              /* of all of them */
+    uint32_t pids[N_GPUS + 1];                      /* on each device */
+    struct weir_gpu_occupant occupants[N_GPUS + 1]; /* the last on each */
+    int befall_result;
+    int n_befallen;
     int commit_result;
     int (*commit)(void *ctx, bool durable, struct weir_err *err);
     int n_answers;
@@ -153,6 +159,7 @@ static inline int list_gpus(void *ctx, struct weir_arena *arena,
     (void)ctx;
     if (plane->list_result < 0)
         return weir_error(err, plane->list_result, "told to fail");
+    plane->could_not_list = devices == NULL;
     if (devices == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory");
     for (uint32_t i = 0; i < plane->n_gpus; i++)
@@ -161,7 +168,13 @@ static inline int list_gpus(void *ctx, struct weir_arena *arena,
                                               .class = weir_str(plane->class),
                                               .index = i,
                                               .memory_total_bytes =
-                                                  plane->hides_memory ? 0 : (int64_t)80 << 30};
+                                                  plane->hides_memory ? 0 : plane->memory_bytes};
+    if (plane->n_gpus > 0 && plane->last_gpu != WEIR_GPU_READY)
+        devices[plane->n_gpus - 1] =
+            (struct weir_gpu_device){.uuid = weir_str(uuids[plane->n_gpus - 1]),
+                                     .index = plane->n_gpus - 1,
+                                     .state = plane->last_gpu,
+                                     .cause = WEIR_STR("it is broken")};
     *ret_devices = devices;
     *ret_n = plane->n_gpus;
     return 0;
@@ -172,13 +185,16 @@ static inline uint32_t *pid_on(struct weir_str uuid)
     return &plane->pids[uuid.ptr[uuid.len - 1] - '0'];
 }
 
-static inline int occupy(void *ctx, struct weir_str uuid, uint32_t pid, int64_t bytes,
+static inline int occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                          struct weir_err *err)
 {
+    struct weir_gpu_occupant *seen = &plane->occupants[pid_on(uuid) - plane->pids];
+
     (void)ctx;
-    (void)bytes;
     (void)err;
-    *pid_on(uuid) = pid;
+    *pid_on(uuid) = occupant->pid;
+    *seen = *occupant;
+    seen->profile = weir_str(weir_str_dup(occupant->profile, &plane->arena));
     return 0;
 }
 
@@ -188,6 +204,17 @@ static inline int vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct w
     if (*pid_on(uuid) != pid)
         return weir_error(err, WEIR_E_NOT_FOUND, "no such process");
     *pid_on(uuid) = 0;
+    return 0;
+}
+
+static inline int befall(void *ctx, struct weir_str faults, bool only_check, struct weir_err *err)
+{
+    (void)ctx;
+    if (weir_str_find(faults, WEIR_STR("wrong")) >= 0)
+        return weir_error(err, WEIR_E_INVALID, "no such fault");
+    if (!only_check && plane->befall_result < 0)
+        return weir_error(err, plane->befall_result, "told to fail");
+    plane->n_befallen += !only_check;
     return 0;
 }
 
@@ -212,6 +239,7 @@ static inline int setup(void **state)
     plane->arena = (struct weir_arena)WEIR_ARENA_INIT;
     plane->now = (struct weir_now){1000000, 1000};
     plane->n_gpus = N_GPUS;
+    plane->memory_bytes = (int64_t)80 << 30;
     plane->class = "h100-sxm";
     server = &plane->server;
     assert_int_equal(weir_schemas_load(&err), 0);
@@ -227,7 +255,8 @@ static inline int setup(void **state)
                                             .new_ref = new_ref,
                                             .forget = forget,
                                             .adopt = adopt};
-    server->gpu = (struct weir_gpu_port){NULL, list_gpus, occupy, vacate};
+    server->gpu = (struct weir_gpu_port){
+        .list = list_gpus, .occupy = occupy, .vacate = vacate, .befall = befall};
     server->clock = (struct weir_clock){plane, tell_time};
     server->policy = weir_policy_default();
     server->output_max_bytes = 1 << 20;

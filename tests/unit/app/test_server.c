@@ -92,7 +92,8 @@ static void refuses_what_it_cannot_do_before_it_stops(void **state)
     assert_int_equal(plane->answer, WEIR_E_UNAVAILABLE);
 }
 
-/* Whatever allocation of a look fails: the state is whole after the next tick. */
+/* Whatever allocation of a look fails: the state is whole after the next tick. (Devices that could
+ * not be listed have changed nothing.) */
 static void builds_its_state_anew_after_half_a_look(void **state)
 {
     struct weir_server *server = &plane->server;
@@ -113,11 +114,14 @@ static void builds_its_state_anew_after_half_a_look(void **state)
         plane->n_gpus = N_GPUS + 1;
         sees(1, WEIR_SEEN_RUNNING, WEIR_END_NOT, 42);
         n_failed_before = server->n_failed_ticks;
+        plane->could_not_list = false;
         weir_mem_fail(n, 1);
         weir_server_look(server, true);
         n_made = weir_mem_count();
         weir_mem_fail(0, 0);
-        if (n_made > n) {
+        if (plane->could_not_list)
+            weir_server_look(server, true);
+        else if (n_made > n) {
             assert_int_equal(weir_server_tick(server, &err), WEIR_E_NO_MEMORY);
             assert_int_equal(server->n_failed_ticks, n_failed_before + 1);
         }
@@ -132,6 +136,67 @@ static void builds_its_state_anew_after_half_a_look(void **state)
             break;
     }
     assert_true(n_made > 0);
+}
+
+static int64_t capacity(void)
+{
+    const struct weir_world *world = plane->server.world;
+
+    return weir_world_node(world, weir_world_first(world, WEIR_TABLE_NODES))
+        ->capacity.of[WEIR_RES_GPU];
+}
+
+static void look_at_devices(void)
+{
+    weir_server_look(&plane->server, true);
+    tick();
+}
+
+/* The last one. */
+static void assert_device(uint32_t n, enum weir_device_health health, const char *cause)
+{
+    const struct weir_world *world = plane->server.world;
+    uint32_t index = n - 1;
+
+    assert_int_equal(weir_world_table(world, WEIR_TABLE_DEVICES)->n_live, n);
+    assert_int_equal(weir_world_device(world, index)->health, health);
+    assert_true(weir_str_eq_c(
+        weir_world_string(world, weir_world_device(world, index)->health_cause), cause));
+}
+
+static void a_gpu_that_fails_from_the_start_counts_when_it_answers(void **state)
+{
+    (void)state;
+    plane->n_gpus = N_GPUS + 1;
+    plane->last_gpu = WEIR_GPU_RESET_REQUIRED;
+    look_at_devices();
+    look_at_devices();
+    assert_device(N_GPUS + 1, WEIR_DEVICE_LOST, "it is broken");
+    assert_int_equal(capacity(), N_GPUS * 1000);
+    plane->last_gpu = WEIR_GPU_READY;
+    for (int i = 0; i < 3; i++) {
+        look_at_devices();
+        assert_device(N_GPUS + 1, WEIR_DEVICE_HEALTHY, "");
+        assert_int_equal(capacity(), (N_GPUS + 1) * 1000);
+    }
+    plane->last_gpu = WEIR_GPU_HUNG;
+    for (int i = 0; i < 2; i++) {
+        look_at_devices();
+        assert_device(N_GPUS + 1, WEIR_DEVICE_LOST, "it is broken");
+        assert_int_equal(capacity(), (N_GPUS + 1) * 1000);
+    }
+}
+
+static void a_gpu_may_not_tell_its_memory(void **state)
+{
+    (void)state;
+    plane->memory_bytes = 0;
+    plane->n_gpus = N_GPUS + 1;
+    for (int i = 0; i < 3; i++) {
+        look_at_devices();
+        assert_device(N_GPUS + 1, WEIR_DEVICE_HEALTHY, "");
+        assert_int_equal(capacity(), (N_GPUS + 1) * 1000);
+    }
 }
 
 static void starts_with_a_slot_that_cannot_be_read(void **state)
@@ -220,24 +285,6 @@ static void notices_without_a_state_are_read_away(void **state)
     assert_int_equal(plane->noticed, 0);
     tick();
     assert_non_null(plane->server.edit);
-}
-
-static void takes_processes_off_devices_after_a_reload(void **state)
-{
-    struct weir_err err = WEIR_ERR_INIT;
-
-    (void)state;
-    assert_int_equal(submit(",\"gpus\":2"), 0);
-    tick();
-    sees(1, WEIR_SEEN_RUNNING, WEIR_END_NOT, 42);
-    weir_server_look(&plane->server, false);
-    assert_int_equal(plane->pids[0], 42);
-    assert_int_equal(plane->pids[1], 42);
-    assert_int_equal(weir_server_load(&plane->server, &err), 0);
-    sees(1, WEIR_SEEN_ENDED, WEIR_END_EXITED, 42);
-    tick();
-    assert_int_equal(plane->pids[0], 0);
-    assert_int_equal(plane->pids[1], 0);
 }
 
 /* Of a model that no catalogue knows, too. */
@@ -426,11 +473,12 @@ int main(void)
         PLANE_TEST(answers_all_before_it_stops),
         PLANE_TEST(refuses_what_it_cannot_do_before_it_stops),
         PLANE_TEST(builds_its_state_anew_after_half_a_look),
+        PLANE_TEST(a_gpu_that_fails_from_the_start_counts_when_it_answers),
+        PLANE_TEST(a_gpu_may_not_tell_its_memory),
         PLANE_TEST(starts_with_a_slot_that_cannot_be_read),
         PLANE_TEST(news_wait_a_little_where_nobody_does),
         PLANE_TEST(news_are_not_left_behind_at_the_end),
         PLANE_TEST(notices_without_a_state_are_read_away),
-        PLANE_TEST(takes_processes_off_devices_after_a_reload),
         PLANE_TEST(loads_what_asks_for_a_class_that_has_gone),
         PLANE_TEST(counts_gpus_once_that_do_not_tell_their_memory),
         PLANE_TEST(counts_a_gpu_that_comes_back_once),

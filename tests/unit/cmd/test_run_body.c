@@ -6,6 +6,7 @@
 #include "base/tree.h"
 #include "cmd/commands.h"
 #include "cmd/run_body.h"
+#include "edge/nvml/sim_model.h"
 #include "fmt/json.h"
 
 static const char *const shell_environment[] = {
@@ -68,21 +69,36 @@ static void options_become_fields(void **state)
         WORDS("-n", "n", "-g", "0.5", "--gpu-model", "H100", "--gpu-memory", "20Gi", "--cpu",
               "500m", "--memory", "1Gi", "-Q", "q", "-p", "-7", "-t", "90", "--class", "dev",
               "--isolation", "memory", "--grace", "1m", "--checkpoint-signal", "USR1", "--backoff",
-              "2s", "--output-max", "1Mi", "--members", "4", "--min-members", "2", "-r", "3",
-              "--preemptible", "--cwd", "/x", "c"),
+              "2s", "--output-max", "1Mi", "--sim-profile", "idle", "--members", "4",
+              "--min-members", "2", "-r", "3", "--preemptible", "--cwd", "/x", "c"),
         "{\"apiVersion\":\"weir.dev/"
         "v1\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"n\"},\"spec\":{\"command\":[\"c\"],"
         "\"queue\":\"q\",\"class\":\"dev\",\"gpus\":\"0.5\",\"gpuModel\":\"H100\",\"gpuMemory\":"
         "\"20Gi\",\"cpu\":\"500m\","
         "\"memory\":\"1Gi\",\"isolation\":\"memory\",\"timeLimit\":\"90\",\"grace\":\"1m\","
         "\"checkpointSignal\":\"USR1\","
-        "\"backoff\":\"2s\",\"outputMax\":\"1Mi\",\"priority\":-7,\"members\":"
+        "\"backoff\":\"2s\",\"outputMax\":\"1Mi\",\"simProfile\":\"idle\",\"priority\":-7,"
+        "\"members\":"
         "4,\"minMembers\":2,"
         "\"retries\":3,\"preemptible\":true,\"umask\":18,\"cwd\":\"/x\"}}");
     assert_body(WORDS("--array=2", "--retry-on", "7,1-3,2", "c"),
                 "{\"apiVersion\":\"weir.dev/"
                 "v1\",\"kind\":\"Workload\",\"spec\":{\"command\":[\"c\"],\"array\":2,\"umask\":18,"
                 "\"retryOn\":[1,2,3,7],\"cwd\":\"/here\"}}");
+}
+
+static void every_profile_is_a_choice(void **state)
+{
+    weir_cleanup_buf struct weir_buf out = WEIR_BUF_INIT(1 << 20);
+    static const char *const none[] = {NULL};
+
+    (void)state;
+    for (uint32_t i = 0; i < WEIR_SIM_PROFILE_MAX; i++)
+        if (make(WORDS("--sim-profile", weir_sim_profile_name(i), "c"), none, "/", &out) < 0)
+            fail_msg("%s", err.text);
+    assert_int_equal(make(WORDS("--sim-profile", "sawtooth", "c"), none, "/", &out),
+                     WEIR_E_INVALID);
+    assert_non_null(strstr(err.hint, "saw-tooth"));
 }
 
 static const struct weir_tree *environment_of(const char *const *words, struct weir_buf *out)
@@ -172,6 +188,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_become_fields),
+        cmocka_unit_test(every_profile_is_a_choice),
         cmocka_unit_test(the_shells_environment_goes_along),
         cmocka_unit_test(what_cannot_be_sent_is_refused),
         cmocka_unit_test(every_allocation_may_fail),

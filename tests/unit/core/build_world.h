@@ -54,6 +54,8 @@ struct node_spec {
     int cpus;                   /* 64 */
     int gib;                    /* 512 */
     int sharers;                /* 1 */
+    int foreign;                /* GPUs that foreign processes use, from the first on */
+    int foreign_gib;            /* of each of them */
     const char *rack;           /* unknown */
     const char *label;          /* of "label=VALUE"; none */
     enum weir_node_phase phase; /* ready */
@@ -74,6 +76,7 @@ struct queue_spec {
     bool fixed; /* what it runs is never taken back */
     int64_t run_limit_ms;
     enum weir_isolation isolation;
+    enum weir_over_budget over_budget;
     int64_t opens_ms; /* from the base 0; 0: always open */
     int64_t created_ms;
 };
@@ -221,6 +224,8 @@ static inline void add_gpu(struct bench *b, const struct node_spec *spec, uint32
         .isolation = spec->sharers > 1 ? WEIR_ISOLATION_MEMORY : WEIR_ISOLATION_HARDWARE,
         .max_sharers = spec->sharers > 0 ? (uint32_t)spec->sharers : 1,
         .memory_bytes = (int64_t)(spec->gpu_gib > 0 ? spec->gpu_gib : 80) << GIB_BITS,
+        .n_foreign = i < spec->foreign,
+        .memory_foreign_bytes = i < spec->foreign ? (int64_t)spec->foreign_gib << GIB_BITS : 0,
         .health_cause = WEIR_NONE,
     };
     must(weir_edit_add_device(b->edit, &key, &device, &index));
@@ -273,6 +278,7 @@ static inline void add_queue(struct bench *b, struct queue_spec spec)
         .priority = spec.priority,
         .weight = spec.weight > 0 ? (uint32_t)spec.weight : 1,
         .isolation = spec.isolation,
+        .over_budget = spec.over_budget,
         .preemptible = !spec.fixed,
         .created_wall_ms = spec.created_ms,
         .run_limit_ms = spec.run_limit_ms > 0 ? spec.run_limit_ms : INT64_MAX,

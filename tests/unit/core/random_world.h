@@ -58,6 +58,8 @@ static inline void random_nodes(struct random_world *w)
             .cpus = 4 + pick(rng, 12),
             .gib = 64,
             .sharers = one_in(rng, 3) ? 4 : 1,
+            .foreign = one_in(rng, 4) ? 1 + pick(rng, 2) : 0,
+            .foreign_gib = pick(rng, 60),
             .rack = racks[pick(rng, 3)],
             .label = one_in(rng, 4) ? "x" : NULL,
             .phase = phases[one_in(rng, 4) ? pick(rng, 4) : 0],
@@ -89,6 +91,7 @@ static inline void random_queues(struct random_world *w)
             .weight = 1 + pick(rng, 3),
             .fixed = one_in(rng, 8),
             .isolation = one_in(rng, 8) ? WEIR_ISOLATION_MEMORY : WEIR_ISOLATION_NONE,
+            .over_budget = (enum weir_over_budget)pick(rng, WEIR_OVER_BUDGET_MAX),
             .created_ms = pick(rng, 3),
         };
     }

@@ -88,6 +88,12 @@ static const struct admit_case cases[] = {
     {{.queue = "prod", .mgpu = 500},
      WEIR_REASON_ISOLATION,
      0,
+     "asks for a part of a GPU, queue 'prod' demands isolation hardware, no GPU here can be shared "
+     "with that",
+     "ask for whole GPUs"},
+    {{.queue = "q", .mgpu = 500, .isolation = WEIR_ISOLATION_HARDWARE},
+     WEIR_REASON_ISOLATION,
+     0,
      "asks for a part of a GPU, no GPU here can be shared with isolation hardware",
      "ask for whole GPUs"},
     {{.queue = "prod", .gpus = 1}, WEIR_REASON_NONE, 0, "", ""},
@@ -133,6 +139,8 @@ static const char *field_of(const struct admit_case *c)
         [WEIR_REASON_ISOLATION] = "spec.isolation",
     };
 
+    if (c->code == WEIR_REASON_ISOLATION && c->spec.isolation == WEIR_ISOLATION_NONE)
+        return "spec.queue";
     if (c->code != WEIR_REASON_RESOURCES && fields[c->code] != NULL)
         return fields[c->code];
     if (strstr(c->text, "CPU") != NULL)

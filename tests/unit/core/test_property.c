@@ -152,7 +152,71 @@ static void check_reclaims(const struct bench *b)
     }
 }
 
+/* What foreign processes use is not given out, and no GPU whole that they are on. */
+static void check_foreign(const struct bench *b)
+{
+    const struct weir_world *after = weir_edit_view(b->edit);
+
+    for (uint32_t i = 0; i < b->plan.n_actions; i++) {
+        const struct weir_action *a = &b->plan.actions[i];
+
+        for (uint32_t g = 0; a->kind == WEIR_ACTION_START && g < a->n_grants; g++) {
+            const struct weir_grant *grant = &b->plan.grants[a->first_grant + g];
+            const struct weir_device *device = weir_world_device(after, grant->device);
+
+            if (grant->part_mgpu == 1000)
+                assert_int_equal(device->n_foreign, 0);
+            else if (grant->memory_bytes > 0)
+                assert_true(device->held_memory_bytes + device->memory_foreign_bytes <=
+                            device->memory_bytes);
+        }
+    }
+}
+
+/* Who is stopped for its memory went on using too much of it, and was not in a queue that lets it
+ * pass; nobody is told twice. */
+static void check_budgets(const struct bench *b)
+{
+    for (uint32_t i = 0; i < b->plan.n_actions; i++) {
+        const struct weir_action *a = &b->plan.actions[i];
+        const struct weir_task *task = weir_world_task(b->world, a->task);
+        uint32_t queue = weir_world_workload(b->world, a->workload)->queue;
+        const struct weir_hold *hold;
+
+        if (a->kind != WEIR_ACTION_NOTIFY &&
+            (a->kind != WEIR_ACTION_STOP || a->cause != WEIR_CAUSE_OVER_BUDGET))
+            continue;
+        assert_true(task->first_hold != WEIR_NONE);
+        hold = weir_world_hold(b->world, task->first_hold);
+        if (a->kind == WEIR_ACTION_NOTIFY) {
+            assert_int_equal(hold->is_warned, a->cause == WEIR_CAUSE_WITHIN_BUDGET);
+            continue;
+        }
+        assert_true(hold->n_over >= 2 && hold->used_bytes > hold->memory_bytes);
+        assert_int_equal(weir_world_over_budget(b->world, queue), WEIR_OVER_BUDGET_STOP);
+    }
+}
+
 /* ---- what may happen to a world ---- */
+
+/* One more sample of every device. */
+static void sample(struct bench *b, struct weir_rng *rng)
+{
+    const struct weir_world *view = weir_edit_view(b->edit);
+
+    for (uint32_t at = weir_world_first(view, WEIR_TABLE_HOLDS); at != WEIR_NONE;
+         at = weir_world_after(view, WEIR_TABLE_HOLDS, at))
+        must(weir_edit_hold_use(b->edit, at, (int64_t)pick(rng, 35) << GIB_BITS));
+    for (uint32_t at = weir_world_first(view, WEIR_TABLE_DEVICES); at != WEIR_NONE;
+         at = weir_world_after(view, WEIR_TABLE_DEVICES, at)) {
+        struct weir_device *device = one_in(rng, 4) ? weir_edit_device(b->edit, at) : NULL;
+
+        if (device == NULL)
+            continue;
+        device->n_foreign = one_in(rng, 4) ? 1 : 0;
+        device->memory_foreign_bytes = one_in(rng, 2) ? 0 : (int64_t)pick(rng, 40) << GIB_BITS;
+    }
+}
 
 static void event(struct bench *b, struct random_world *w)
 {
@@ -202,9 +266,13 @@ static void holds_in_every_world(void **state)
         for (int round = 0; round < ROUNDS; round++) {
             tick(&b);
             check_reclaims(&b);
+            check_foreign(&b);
+            check_budgets(&b);
             check_world(&b);
             run_started(&b);
             event(&b, &w);
+            if (one_in(&w.rng, 2))
+                sample(&b, &w.rng);
         }
         /* Left alone it comes to rest: nobody takes turns in asking each other to leave. */
         settle(&b, 200);
@@ -290,6 +358,7 @@ static void no_one_takes_turns(void **state)
         n_decisions += come_to_rest(&b, &w.rng, i % 2 == 1);
         /* Shaken once: jobs end, and others become more urgent. */
         event(&b, &w);
+        sample(&b, &w.rng);
         for (int j = 0; j < w.n_jobs; j++)
             if (one_in(&w.rng, 3))
                 weir_edit_workload(b.edit, job_at(&b, w.jobs[j].name))->priority = pick(&w.rng, 6);
@@ -410,8 +479,10 @@ static void admits_what_can_start(void **state)
         struct random_world w;
 
         random_world(&w, seed + i);
-        for (int n = 0; n < w.n_nodes; n++)
+        for (int n = 0; n < w.n_nodes; n++) {
             w.nodes[n].phase = WEIR_NODE_READY;
+            w.nodes[n].foreign = 0;
+        }
         for (int j = 0; j < w.n_jobs; j++) {
             struct random_world alone = w;
             struct bench b;

@@ -110,6 +110,13 @@ static void unblock(struct bench *b, const struct job_spec *job, const struct we
     case WEIR_UNBLOCK_RELEASE:
         weir_edit_workload(b->edit, v->unblock_subject)->held = 0;
         return;
+    case WEIR_UNBLOCK_FOREIGN:
+        assert_int_equal(v->unblock_subject_kind, WEIR_SUBJECT_DEVICE);
+        assert_true(weir_edit_device(b->edit, v->unblock_subject)->n_foreign > 0 ||
+                    weir_edit_device(b->edit, v->unblock_subject)->memory_foreign_bytes > 0);
+        weir_edit_device(b->edit, v->unblock_subject)->n_foreign = 0;
+        weir_edit_device(b->edit, v->unblock_subject)->memory_foreign_bytes = 0;
+        return;
     case WEIR_UNBLOCK_NONE:
     case WEIR_UNBLOCK_MAX:
         break;

@@ -33,7 +33,7 @@ static int temp_dir_remove(void **state)
 }
 
 /* The path of a file in the folder, until the next call but three. */
-static const char *temp_path(const char *below)
+static inline const char *temp_path(const char *below)
 {
     static char paths[4][PATH_MAX + 64];
     static unsigned turn;

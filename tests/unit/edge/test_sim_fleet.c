@@ -1,9 +1,12 @@
 #include "edge/nvml/sim_fleet.h"
 
+#include "base/clock.h"
 #include "base/err.h"
+#include "base/time.h"
 #include "base/units.h"
 #include "model/gpu_catalogue.h"
 
+#include "../../support/sim_process.h"
 #include "temp_dir.h"
 
 #include <fcntl.h>
@@ -58,8 +61,9 @@ static void makes_idle_gpus_of_the_models(void **state)
     assert_int_equal(l40s->pci_domain, 1);
     weir_sim_fleet_read(fleet, 1, &now);
     assert_int_equal(now.health, WEIR_SIM_OK);
-    assert_int_equal(now.n_processes, 0);
-    assert_int_equal(now.power_mw, 70000);
+    assert_int_equal(now.n_loads, 0);
+    assert_float_equal(now.base.power_w, 70, 1e-9);
+    assert_float_equal(now.base.temperature_c, 30, 1e-9);
     assert_int_equal(stat(temp_path("fleet"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0644);
     weir_sim_fleet_close(fleet);
@@ -99,15 +103,15 @@ static void keeps_a_file_of_the_same_gpus(void **state)
 
     (void)state;
     memcpy(uuid, weir_sim_fleet_facts(fleet, 3)->uuid, sizeof(uuid));
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 3, 4711, WEIR_GIB, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 3, 4711, WEIR_GIB, NULL), 0);
     weir_sim_fleet_close(fleet);
     fleet = open_fleet(" 1x4x h100-sxm", 99);
     assert_int_equal(inode(), before);
     assert_string_equal(weir_sim_fleet_facts(fleet, 3)->uuid, uuid);
     weir_sim_fleet_read(fleet, 3, &now);
-    assert_int_equal(now.n_processes, 1);
-    assert_int_equal(now.processes[0].pid, 4711);
-    assert_int_equal(now.processes[0].used_bytes, WEIR_GIB);
+    assert_int_equal(now.n_loads, 1);
+    assert_int_equal(now.loads[0].pid, 4711);
+    assert_int_equal(now.loads[0].memory_bytes, WEIR_GIB);
     weir_sim_fleet_close(fleet);
 }
 
@@ -184,7 +188,7 @@ static void replaces_what_it_cannot_read(void **state)
 
     (void)state;
     memcpy(uuid, weir_sim_fleet_facts(fleet, 0)->uuid, sizeof(uuid));
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1, 1, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 1, 1, NULL), 0);
     weir_sim_fleet_close(fleet);
 
     /* Another version: a new file, but the seed and so the UUIDs stay. */
@@ -192,7 +196,15 @@ static void replaces_what_it_cannot_read(void **state)
     fleet = open_fleet("H100", 22);
     assert_string_equal(weir_sim_fleet_facts(fleet, 0)->uuid, uuid);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 0);
+    assert_int_equal(now.n_loads, 0);
+    weir_sim_fleet_close(fleet);
+
+    /* One with a shorter header, as an earlier version has. */
+    version = WEIR_SIM_VERSION - 1;
+    overwrite(offsetof(struct weir_sim_header, version), &version, sizeof(version));
+    assert_int_equal(truncate(temp_path("fleet"), 300), 0);
+    fleet = open_fleet("H100", 23);
+    assert_string_equal(weir_sim_fleet_facts(fleet, 0)->uuid, uuid);
     weir_sim_fleet_close(fleet);
 
     /* No fleet at all, too short, empty. */
@@ -212,16 +224,16 @@ static void reads_a_damaged_slot_as_idle(void **state)
     uint32_t n = UINT32_MAX;
     struct weir_sim_state now;
     off_t slots = sizeof(struct weir_sim_header) + offsetof(struct weir_sim_device, slots);
-    off_t at = offsetof(struct weir_sim_state, n_processes);
+    off_t at = offsetof(struct weir_sim_state, n_loads);
 
     (void)state;
     overwrite(slots + at, &n, sizeof(n));
     overwrite(slots + (off_t)sizeof(struct weir_sim_state) + at, &n, sizeof(n));
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 7, 1, NULL), 0);
+    assert_int_equal(now.n_loads, 0);
+    assert_int_equal(sim_set_process(fleet, 0, 7, 1, NULL), 0);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 1);
+    assert_int_equal(now.n_loads, 1);
     weir_sim_fleet_close(fleet);
 }
 
@@ -233,24 +245,24 @@ static void holds_processes_to_the_memory(void **state)
     struct weir_sim_state now;
 
     (void)state;
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 10, room, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 11, 1, &err), WEIR_E_TOO_LARGE);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 10, room - 5, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 11, 5, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 11, UINT64_MAX, &err), WEIR_E_TOO_LARGE);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 0, 1, &err), WEIR_E_INVALID);
+    assert_int_equal(sim_set_process(fleet, 0, 10, room, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 11, 1, &err), WEIR_E_TOO_LARGE);
+    assert_int_equal(sim_set_process(fleet, 0, 10, room - 5, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 11, 5, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 11, UINT64_MAX, &err), WEIR_E_TOO_LARGE);
+    assert_int_equal(sim_set_process(fleet, 0, 0, 1, &err), WEIR_E_INVALID);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, 2);
-    assert_int_equal(now.processes[0].used_bytes, room - 5);
-    assert_int_equal(now.processes[1].used_bytes, 5);
+    assert_int_equal(now.n_loads, 2);
+    assert_int_equal(now.loads[0].memory_bytes, room - 5);
+    assert_int_equal(now.loads[1].memory_bytes, 5);
 
-    now.processes[1].pid = 10;
+    now.loads[1].pid = 10;
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_INVALID);
-    now.n_processes = 0;
-    now.other_used_bytes = room + 1;
+    now.loads[1].pid = 11;
+    now.loads[1].profile = WEIR_SIM_PROFILE_MAX;
+    assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_INVALID);
+    now.n_loads = WEIR_SIM_PROCESSES_MAX + 1;
     assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), WEIR_E_TOO_LARGE);
-    now.other_used_bytes = room;
-    assert_int_equal(weir_sim_fleet_write(fleet, 0, &now, &err), 0);
     weir_sim_fleet_close(fleet);
 }
 
@@ -262,15 +274,50 @@ static void removes_processes_and_knows_its_limit(void **state)
 
     (void)state;
     for (uint32_t pid = 1; pid <= WEIR_SIM_PROCESSES_MAX; pid++)
-        assert_int_equal(weir_sim_fleet_set_process(fleet, 0, pid, pid, &err), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1000, 1, &err), WEIR_E_TOO_LARGE);
+        assert_int_equal(sim_set_process(fleet, 0, pid, pid, &err), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 1000, 1, &err), WEIR_E_TOO_LARGE);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), 0);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, 1, &err), WEIR_E_NOT_FOUND);
     assert_int_equal(weir_sim_fleet_remove_process(fleet, 0, WEIR_SIM_PROCESSES_MAX, &err), 0);
     weir_sim_fleet_read(fleet, 0, &now);
-    assert_int_equal(now.n_processes, WEIR_SIM_PROCESSES_MAX - 2);
-    assert_int_equal(now.processes[0].pid, 2);
-    assert_int_equal(now.processes[WEIR_SIM_PROCESSES_MAX - 3].pid, WEIR_SIM_PROCESSES_MAX - 1);
+    assert_int_equal(now.n_loads, WEIR_SIM_PROCESSES_MAX - 2);
+    assert_int_equal(now.loads[0].pid, 2);
+    assert_int_equal(now.loads[WEIR_SIM_PROCESSES_MAX - 3].pid, WEIR_SIM_PROCESSES_MAX - 1);
+    weir_sim_fleet_close(fleet);
+}
+
+static void each_class_has_its_profile(void **state)
+{
+    uint32_t seen = 0;
+
+    (void)state;
+    for (int class = 0; class < WEIR_CLASS_MAX; class ++)
+        seen |= 1u << weir_sim_profile_of_class(class);
+    assert_int_equal(__builtin_popcount(seen), WEIR_CLASS_MAX);
+    assert_int_equal(weir_sim_profile_of_class(WEIR_CLASS_TRAINING), WEIR_SIM_PROFILE_STEADY);
+}
+
+static void a_load_has_its_past(void **state)
+{
+    struct weir_sim_fleet *fleet = open_fleet("H100", 1);
+    int64_t now_ms = weir_clock_mono_ms();
+    struct weir_sim_load load = {.pid = 3,
+                                 .profile = WEIR_SIM_PROFILE_STEADY,
+                                 .memory_bytes = WEIR_GIB,
+                                 .gpu_instance = WEIR_NVML_NO_INSTANCE};
+    struct weir_sim_reading reading;
+
+    (void)state;
+    assert_int_equal(weir_sim_fleet_set_load(fleet, 0, &load, now_ms - 6 * WEIR_TIME_H, NULL), 0);
+    weir_sim_fleet_measure(fleet, 0, now_ms, &reading);
+    assert_true(reading.base.power_w > 500 && reading.base.temperature_c > 60);
+    /* 18 idle hours, then six busy ones. */
+    assert_true(reading.base.energy_j > 70.0 * 18 * 3600 + 550.0 * 6 * 3600);
+    weir_sim_fleet_measure(fleet, 0, now_ms - 3 * WEIR_TIME_H, &reading);
+    assert_true(reading.base.power_w > 500);
+    assert_int_equal(weir_sim_fleet_remove_load(fleet, 0, 3, now_ms, NULL), 0);
+    weir_sim_fleet_measure(fleet, 0, now_ms + WEIR_TIME_MIN, &reading);
+    assert_true(reading.base.power_w < 71 && reading.base.temperature_c > 35);
     weir_sim_fleet_close(fleet);
 }
 
@@ -321,6 +368,8 @@ int main(void)
         TEST(reads_a_damaged_slot_as_idle),
         TEST(holds_processes_to_the_memory),
         TEST(removes_processes_and_knows_its_limit),
+        TEST(each_class_has_its_profile),
+        TEST(a_load_has_its_past),
         TEST(writers_that_race_agree),
     };
 

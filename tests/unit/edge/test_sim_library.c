@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/units.h"
 
+#include "../../support/sim_process.h"
 #include "sim_api.h"
 #include "temp_dir.h"
 
@@ -213,8 +214,8 @@ static void counts_memory_as_both_versions_do(void **state)
 
     (void)state;
     assert_int_equal(v2.version, 0x02000028);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 1, 3 * WEIR_GIB, NULL), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 2, 2 * WEIR_GIB, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 1, 3 * WEIR_GIB, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 2, 2 * WEIR_GIB, NULL), 0);
     assert_int_equal(sim.DeviceGetMemoryInfo(handle(0), &v1), 0);
     assert_int_equal(v1.total, total);
     assert_int_equal(v1.used, 5 * WEIR_GIB + reserved);
@@ -240,8 +241,8 @@ static void lists_processes_by_the_two_step_dance(void **state)
     assert_int_equal(sim.DeviceGetComputeRunningProcesses_v3(handle(0), &n, NULL), 0);
     assert_int_equal(n, 0);
     assert_int_equal(sim.DeviceGetProcessUtilization(handle(0), NULL, &n, 0), WEIR_NVML_NOT_FOUND);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 41, 100, NULL), 0);
-    assert_int_equal(weir_sim_fleet_set_process(fleet, 0, 42, 200, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 41, 100, NULL), 0);
+    assert_int_equal(sim_set_process(fleet, 0, 42, 200, NULL), 0);
     n = 0;
     assert_int_equal(sim.DeviceGetComputeRunningProcesses_v3(handle(0), &n, NULL),
                      WEIR_NVML_INSUFFICIENT_SIZE);
@@ -280,38 +281,47 @@ static void shows_the_load_it_is_given(void **state)
     struct weir_nvml_field_value fields[3] = {{.field = WEIR_NVML_FIELD_TOTAL_ENERGY},
                                               {.field = WEIR_NVML_FIELD_POWER_INSTANT},
                                               {.field = 9999}};
-    struct weir_sim_state load;
+    int64_t now_ms = weir_clock_mono_ms();
+    struct weir_sim_load load = {.pid = 7,
+                                 .profile = WEIR_SIM_PROFILE_STEADY,
+                                 .seed = 3,
+                                 .memory_bytes = 1000,
+                                 .gpu_instance = WEIR_NVML_NO_INSTANCE};
+    struct weir_sim_reading reading;
     unsigned value = 0;
 
     (void)state;
-    weir_sim_fleet_read(fleet, 0, &load);
-    load.gpu_percent = 97;
-    load.memory_percent = 41;
-    load.power_mw = 655000;
-    load.temperature_c = 63;
-    load.energy_mj = UINT64_C(5000000000);
-    assert_int_equal(weir_sim_fleet_write(fleet, 0, &load, NULL), 0);
+    assert_int_equal(weir_sim_fleet_set_load(fleet, 0, &load, now_ms, NULL), 0);
+    weir_sim_fleet_measure(fleet, 0, now_ms + 600000, &reading);
+    sim.SimSetInstant(now_ms + 600000);
     assert_int_equal(sim.DeviceGetUtilizationRates(handle(0), &utilization), 0);
-    assert_int_equal(utilization.gpu, 97);
-    assert_int_equal(utilization.memory, 41);
+    assert_int_equal(utilization.gpu, (unsigned)(100 * reading.gpu + 0.5));
+    assert_in_range(utilization.gpu, 80, 100);
+    assert_in_range(utilization.memory, 40, 60);
     assert_int_equal(sim.DeviceGetPowerUsage(handle(0), &value), 0);
-    assert_int_equal(value, 655000);
+    assert_int_equal(value, (unsigned)(1000 * reading.base.power_w + 0.5));
+    assert_in_range(value, 550000, 700000);
     assert_int_equal(sim.DeviceGetTemperature(handle(0), 0, &value), 0);
-    assert_int_equal(value, 63);
+    assert_in_range(value, 60, 80);
     assert_int_equal(sim.DeviceGetTemperature(handle(0), 7, &value), WEIR_NVML_INVALID_ARGUMENT);
     assert_int_equal(sim.DeviceGetTemperatureV(handle(0), &temperature), 0);
-    assert_int_equal(temperature.temperature, 63);
+    assert_in_range(temperature.temperature, 60, 80);
     temperature.version = 0;
     assert_int_equal(sim.DeviceGetTemperatureV(handle(0), &temperature),
                      WEIR_NVML_ARGUMENT_VERSION_MISMATCH);
     assert_int_equal(sim.DeviceGetFieldValues(handle(0), 3, fields), 0);
     assert_int_equal(fields[0].result, 0);
     assert_int_equal(fields[0].value_type, WEIR_NVML_VALUE_UNSIGNED_LONG_LONG);
-    assert_int_equal(fields[0].value.u64, UINT64_C(5000000000));
-    assert_int_equal(fields[1].value.u32, 655000);
+    assert_int_equal(fields[0].value.u64, (uint64_t)(1000 * reading.base.energy_j));
+    assert_int_equal(fields[1].value.u32, (unsigned)(1000 * reading.base.power_w + 0.5));
     assert_int_equal(fields[2].result, WEIR_NVML_NOT_SUPPORTED);
     assert_int_equal(sim.DeviceGetFieldValues(handle(0), 0, fields), WEIR_NVML_INVALID_ARGUMENT);
     assert_int_equal(sim.DeviceGetFanSpeed(handle(0), &value), WEIR_NVML_NOT_SUPPORTED);
+    /* The same call at the time before the load: an idle GPU. */
+    sim.SimSetInstant(now_ms - 1000);
+    assert_int_equal(sim.DeviceGetPowerUsage(handle(0), &value), 0);
+    assert_int_equal(value, 70000);
+    sim.SimSetInstant(0);
 }
 
 static void tells_mig_capable_from_not(void **state)
@@ -437,11 +447,11 @@ static void write_states_until_killed(void)
 
     weir_sim_fleet_read(fleet, 0, &state);
     for (uint32_t round = 1;; round++) {
-        state.n_processes = 1 + round % 40;
-        state.gpu_percent = state.n_processes;
-        for (uint32_t i = 0; i < state.n_processes; i++)
-            state.processes[i] =
-                (struct weir_sim_process){round + i, WEIR_SIM_COMPUTE, 1 + round % 100000, 0, 0};
+        state.n_loads = 1 + round % 40;
+        for (uint32_t i = 0; i < state.n_loads; i++)
+            state.loads[i] = (struct weir_sim_load){.pid = round + i,
+                                                    .memory_bytes = 1 + round % 100000,
+                                                    .gpu_instance = WEIR_NVML_NO_INSTANCE};
         if (weir_sim_fleet_write(fleet, 0, &state, NULL) < 0)
             _exit(1);
     }

@@ -208,6 +208,86 @@ static void queues_and_cordons_are_read_back(void **state)
     close_store(&f);
 }
 
+static int list_fault(void *arg, const struct weir_fault_record *fault)
+{
+    weir_buf_printf(arg, "%lld/%lld %lld %.*s %.*s%s;", (long long)fault->wall_ms,
+                    (long long)fault->mono_ms, (long long)fault->source_seq,
+                    WEIR_STR_ARG(fault->node), WEIR_STR_ARG(fault->event),
+                    memcmp(fault->boot_id, boot, sizeof(boot)) == 0 ? "" : " (of another boot)");
+    return 0;
+}
+
+static int list_mark(void *arg, const struct weir_mark_record *mark)
+{
+    weir_buf_printf(arg, "%.*s %.*s %.*s %u/%u @%lld%s;", WEIR_STR_ARG(mark->key),
+                    WEIR_STR_ARG(mark->cause), WEIR_STR_ARG(mark->class), mark->action, mark->then,
+                    (long long)mark->since_wall_ms,
+                    memcmp(mark->boot_id, boot, sizeof(boot)) == 0 ? "" : " (of another boot)");
+    return 0;
+}
+
+static void faults_are_kept_in_order(void **state)
+{
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    for (int64_t i = 3; i >= 1; i--) {
+        struct weir_fault_record fault = {
+            i * 1000, i, boot, i == 2 ? 0 : 10 + i, WEIR_STR("alpha"), WEIR_STR("{\"Ü\":1}")};
+
+        assert_int_equal(f.store.append_fault(f.store.ctx, &fault, NULL), 0);
+    }
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.each_fault(f.store.ctx, list_fault, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen),
+                        "3000/3 13 alpha {\"Ü\":1};2000/2 0 alpha {\"Ü\":1};1000/1 11 alpha "
+                        "{\"Ü\":1};");
+    begin(&f);
+    assert_int_equal(f.store.delete_faults(f.store.ctx, 2000, NULL), 0);
+    commit(&f);
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_fault(f.store.ctx, list_fault, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen),
+                        "3000/3 13 alpha {\"Ü\":1};2000/2 0 alpha {\"Ü\":1};");
+    weir_buf_finish(&seen);
+    close_store(&f);
+}
+
+static void marks_are_put_and_deleted(void **state)
+{
+    struct weir_mark_record marks[] = {
+        {WEIR_STR("GPU-2"), WEIR_STR("it fell off"), WEIR_STR("xid:79"), 10, 11, 5, boot},
+        {WEIR_STR("GPU-1"), WEIR_STR("Ü"), WEIR_STR("xid:48"), 7, 0, 6, boot},
+    };
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(f.store.put_mark(f.store.ctx, &marks[i], NULL), 0);
+    marks[0].cause = WEIR_STR("again");
+    assert_int_equal(f.store.put_mark(f.store.ctx, &marks[0], NULL), 0);
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.each_mark(f.store.ctx, list_mark, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "GPU-1 Ü xid:48 7/0 @6;GPU-2 again xid:79 10/11 @5;");
+    begin(&f);
+    assert_int_equal(f.store.delete_mark(f.store.ctx, WEIR_STR("GPU-2"), NULL), 0);
+    assert_int_equal(f.store.delete_mark(f.store.ctx, WEIR_STR("GPU-3"), NULL), 0);
+    commit(&f);
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_mark(f.store.ctx, list_mark, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), "GPU-1 Ü xid:48 7/0 @6;");
+    weir_buf_finish(&seen);
+    close_store(&f);
+}
+
 static void events_come_in_order(void **state)
 {
     struct fixture f;
@@ -512,7 +592,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         IN_DIR(workloads_are_read_back),           IN_DIR(tasks_are_read_back_in_order),
-        IN_DIR(queues_and_cordons_are_read_back),  IN_DIR(events_come_in_order),
+        IN_DIR(queues_and_cordons_are_read_back),  IN_DIR(faults_are_kept_in_order),
+        IN_DIR(marks_are_put_and_deleted),         IN_DIR(events_come_in_order),
         IN_DIR(a_key_is_remembered_per_owner),     IN_DIR(lists_are_filtered_and_paged),
         IN_DIR(what_is_rolled_back_was_not),       IN_DIR(a_mark_is_undone_alone),
         IN_DIR(numbers_go_on_above_those_skipped), IN_DIR(only_the_old_is_pruned),

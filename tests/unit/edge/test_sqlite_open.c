@@ -166,7 +166,7 @@ static void a_folder_that_cannot_be_written_is_said(void **state)
     assert_int_equal(chmod(temp_dir, 0755), 0);
 }
 
-static void a_store_of_version_one_opens(void **state)
+static void must_open(int version)
 {
     static char bytes[1 << 20];
     struct fixture f;
@@ -175,9 +175,8 @@ static void a_store_of_version_one_opens(void **state)
     const char *root = getenv("WEIR_SOURCE_ROOT");
     size_t n;
 
-    (void)state;
     assert_non_null(root);
-    snprintf(path, sizeof(path), "%s/tests/data/store-v1.db", root);
+    snprintf(path, sizeof(path), "%s/tests/data/store-v%d.db", root, version);
     n = get_file(path, bytes, sizeof(bytes));
     assert_true(n > 4096 && n < sizeof(bytes));
     put_file(temp_path("weir.db"), bytes, n);
@@ -195,6 +194,14 @@ static void a_store_of_version_one_opens(void **state)
     commit(&f);
     weir_buf_finish(&seen);
     close_store(&f);
+    unlink(temp_path("weir.db"));
+}
+
+static void stores_of_earlier_versions_open(void **state)
+{
+    (void)state;
+    for (int version = 1; version < WEIR_SQLITE_VERSION; version++)
+        must_open(version);
 }
 
 /* A store whose making fails is none, and can be made later. */
@@ -227,7 +234,7 @@ int main(void)
         IN_DIR(damage_is_found_at_the_start),
         IN_DIR(an_empty_file_is_a_new_store),
         IN_DIR(a_folder_that_cannot_be_written_is_said),
-        IN_DIR(a_store_of_version_one_opens),
+        IN_DIR(stores_of_earlier_versions_open),
         IN_DIR(opening_without_memory_leaves_no_half_store),
     };
 

@@ -66,6 +66,7 @@ static void names_say_what_they_name(void **state)
     assert_string_equal(action_name(WEIR_ACTION_NOTIFY), "notify");
     assert_string_equal(cause_name(WEIR_CAUSE_GANG_BROKEN), "gang-broken");
     assert_string_equal(cause_name(WEIR_CAUSE_RETRIED), "retried");
+    assert_string_equal(cause_name(WEIR_CAUSE_DEVICE_FAULT), "device-fault");
     assert_string_equal(reason_name(WEIR_REASON_DEVICE_BUSY), "DeviceBusy");
     assert_string_equal(reason_name(WEIR_REASON_MISCONFIGURED), "Misconfigured");
     assert_string_equal(level_name(WEIR_LEVEL_DEVICES), "devices");

@@ -132,7 +132,11 @@ static void names_faults_of_holds(void **state)
         FAULT(HOLDS, 0, weir_hold, next_of_task, 0, "twice, or into a circle"),
         FAULT(HOLDS, 0, weir_hold, part_mgpu, -1, "is -1, not within"),
         FAULT(HOLDS, 0, weir_hold, memory_bytes, -1, "is -1, not within"),
-        FAULT_NAMED(HOLDS, 0, weir_hold, reserved[2], 1, "reserved", "is not 0"),
+        FAULT(HOLDS, 0, weir_hold, used_bytes, -1, "is -1, not within"),
+        FAULT(HOLDS, 0, weir_hold, n_over, WEIR_SAMPLES_MAX + 1, "not below 17"),
+        FAULT(HOLDS, 0, weir_hold, n_under, WEIR_SAMPLES_MAX + 1, "not below 17"),
+        FAULT(HOLDS, 0, weir_hold, is_warned, 2, "not below 2"),
+        FAULT(HOLDS, 0, weir_hold, reserved, 1, "is not 0"),
     };
     char field[64];
 
@@ -182,7 +186,7 @@ static void names_faults_of_queues(void **state)
         FAULT(QUEUES, QUEUE_LEFT, weir_queue, spent_uusd, INT64_MAX, "not within"),
         FAULT(QUEUES, QUEUE_LEFT, weir_queue, open_hours, f->statuses + 1, "not a span"),
         FAULT(QUEUES, QUEUE_LEFT, weir_queue, open_hours, f->taints, "not of groups of 2"),
-        FAULT(QUEUES, QUEUE_LEFT, weir_queue, reserved, 1, "is not 0"),
+        FAULT(QUEUES, QUEUE_LEFT, weir_queue, over_budget, WEIR_OVER_BUDGET_MAX, "not below 3"),
         FAULT(QUEUES, QUEUE_LEFT, weir_queue, open_hours_base_wall_ms, -1, "is -1"),
         FAULT_NAMED(QUEUES, QUEUE_LEFT, weir_queue, guaranteed.of[2], INT64_MAX, "guaranteed[2]",
                     "not within"),

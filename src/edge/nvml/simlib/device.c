@@ -1,5 +1,8 @@
 #include "edge/nvml/simlib/simlib.h"
 
+#include "edge/nvml/sim_mig.h"
+#include "edge/nvml/simlib/mig.h"
+
 #include <stdio.h>
 
 API int nvmlDeviceGetHandleByUUID(const char *uuid, struct weir_nvml_handle **ret);
@@ -24,11 +27,12 @@ API int nvmlDeviceGetMemoryInfo_v2(struct weir_nvml_handle *device,
                                    struct weir_nvml_memory_v2 *memory);
 API int nvmlDeviceGetBAR1MemoryInfo(struct weir_nvml_handle *device,
                                     struct weir_nvml_bar1_memory *memory);
-API int nvmlDeviceGetMigMode(struct weir_nvml_handle *device, unsigned *current, unsigned *pending);
-API int nvmlDeviceGetMaxMigDeviceCount(struct weir_nvml_handle *device, unsigned *count);
-API int nvmlDeviceGetMigDeviceHandleByIndex(struct weir_nvml_handle *device, unsigned index,
-                                            struct weir_nvml_handle **ret);
-API int nvmlDeviceIsMigDeviceHandle(struct weir_nvml_handle *device, unsigned *is_mig);
+API int weirSimDeviceGetLabel(struct weir_nvml_handle *device, const char *key, char *value,
+                              unsigned length);
+API int nvmlDeviceGetNumGpuCores(struct weir_nvml_handle *device, unsigned *cores);
+API int nvmlDeviceGetVbiosVersion(struct weir_nvml_handle *device, char *version, unsigned length);
+API int nvmlDeviceGetBoardId(struct weir_nvml_handle *device, unsigned *id);
+API int nvmlDeviceGetMultiGpuBoard(struct weir_nvml_handle *device, unsigned *is_multi);
 
 static bool has_uuid(const struct weir_sim_facts *facts, const void *wanted)
 {
@@ -49,6 +53,8 @@ static bool has_address(const struct weir_sim_facts *facts, const void *wanted)
 
 int nvmlDeviceGetHandleByUUID(const char *uuid, struct weir_nvml_handle **ret)
 {
+    if (uuid != NULL && ret != NULL && strncmp(uuid, "MIG-", 4) == 0)
+        return weir_sim_find_mig(uuid, ret);
     return weir_sim_find(has_uuid, uuid, ret);
 }
 
@@ -80,11 +86,13 @@ int nvmlDeviceGetHandleByPciBusId(const char *bus_id, struct weir_nvml_handle **
     return nvmlDeviceGetHandleByPciBusId_v2(bus_id, ret);
 }
 
+enum { IDENTITY = WEIR_SIM_ACCEPT_MIG | WEIR_SIM_ACCEPT_RESET };
+
 /* A text of the view, by its place there. */
 static int text(const struct weir_nvml_handle *device, char *out, unsigned length, size_t offset)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, out, &view);
+    int result = weir_sim_look_with(device, out, IDENTITY, &view);
 
     return result == WEIR_NVML_SUCCESS ? weir_sim_text(out, length, (const char *)&view + offset)
                                        : result;
@@ -95,14 +103,43 @@ int weirSimDeviceGetNode(struct weir_nvml_handle *device, char *name, unsigned l
     return text(device, name, length, offsetof(struct weir_sim_view, facts.node));
 }
 
+/* What a fleet file says of the place of a node: "zone", "rack". Empty where it says nothing. */
+int weirSimDeviceGetLabel(struct weir_nvml_handle *device, const char *key, char *value,
+                          unsigned length)
+{
+    if (key != NULL && strcmp(key, "zone") == 0)
+        return text(device, value, length, offsetof(struct weir_sim_view, facts.zone));
+    if (key != NULL && strcmp(key, "rack") == 0)
+        return text(device, value, length, offsetof(struct weir_sim_view, facts.rack));
+    return WEIR_NVML_INVALID_ARGUMENT;
+}
+
 int nvmlDeviceGetName(struct weir_nvml_handle *device, char *name, unsigned length)
 {
-    return text(device, name, length, offsetof(struct weir_sim_view, facts.name));
+    char full[WEIR_NVML_NAME_BYTES + sizeof(" MIG ") + 24];
+    struct weir_sim_view view;
+    int result = weir_sim_look_with(device, name, IDENTITY, &view);
+
+    if (result != WEIR_NVML_SUCCESS)
+        return result;
+    if (view.gpu_instance == WEIR_NVML_NO_INSTANCE)
+        return weir_sim_text(name, length, view.facts.name);
+    snprintf(full, sizeof(full), "%s MIG %s", view.facts.name, weir_sim_profile_of(&view)->name);
+    return weir_sim_text(name, length, full);
 }
 
 int nvmlDeviceGetUUID(struct weir_nvml_handle *device, char *uuid, unsigned length)
 {
-    return text(device, uuid, length, offsetof(struct weir_sim_view, facts.uuid));
+    char mig[WEIR_SIM_MIG_UUID_BYTES];
+    struct weir_sim_view view;
+    int result = weir_sim_look_with(device, uuid, IDENTITY, &view);
+
+    if (result != WEIR_NVML_SUCCESS)
+        return result;
+    if (view.gpu_instance == WEIR_NVML_NO_INSTANCE)
+        return weir_sim_text(uuid, length, view.facts.uuid);
+    weir_sim_mig_uuid(&view.facts, &view.mig, view.gpu_instance, view.compute_instance, mig);
+    return weir_sim_text(uuid, length, mig);
 }
 
 int nvmlDeviceGetSerial(struct weir_nvml_handle *device, char *serial, unsigned length)
@@ -113,7 +150,7 @@ int nvmlDeviceGetSerial(struct weir_nvml_handle *device, char *serial, unsigned 
 int nvmlDeviceGetIndex(struct weir_nvml_handle *device, unsigned *index)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, index, &view);
+    int result = weir_sim_look_with(device, index, IDENTITY, &view);
 
     if (result == WEIR_NVML_SUCCESS)
         *index = view.index;
@@ -153,7 +190,7 @@ int nvmlDeviceGetPciInfo_v2(struct weir_nvml_handle *device, struct weir_nvml_pc
 int nvmlDeviceGetPciInfo_v3(struct weir_nvml_handle *device, struct weir_nvml_pci_info *pci)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, pci, &view);
+    int result = weir_sim_look_with(device, pci, IDENTITY, &view);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
@@ -171,7 +208,7 @@ int nvmlDeviceGetPciInfo_v3(struct weir_nvml_handle *device, struct weir_nvml_pc
 int nvmlDeviceGetArchitecture(struct weir_nvml_handle *device, unsigned *architecture)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, architecture, &view);
+    int result = weir_sim_look_with(device, architecture, IDENTITY, &view);
 
     if (result == WEIR_NVML_SUCCESS)
         *architecture = view.facts.architecture;
@@ -182,7 +219,7 @@ int nvmlDeviceGetBrand(struct weir_nvml_handle *device, unsigned *brand)
 {
     enum { BRAND_NVIDIA = 14 };
     struct weir_sim_view view;
-    int result = weir_sim_look(device, brand, &view);
+    int result = weir_sim_look_with(device, brand, IDENTITY, &view);
 
     if (result == WEIR_NVML_SUCCESS)
         *brand = BRAND_NVIDIA;
@@ -192,7 +229,7 @@ int nvmlDeviceGetBrand(struct weir_nvml_handle *device, unsigned *brand)
 int nvmlDeviceGetCudaComputeCapability(struct weir_nvml_handle *device, int *major, int *minor)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, major, &view);
+    int result = weir_sim_look_with(device, major, IDENTITY, &view);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
@@ -203,32 +240,52 @@ int nvmlDeviceGetCudaComputeCapability(struct weir_nvml_handle *device, int *maj
     return WEIR_NVML_SUCCESS;
 }
 
-int nvmlDeviceGetMemoryInfo(struct weir_nvml_handle *device, struct weir_nvml_memory_v1 *memory)
+/* What there is, and what is in use: of the GPU, or of the GPU instance that a MIG device is in. */
+static int amounts(const struct weir_nvml_handle *device, const void *output,
+                   struct weir_nvml_memory_v2 *ret_amounts)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, memory, &view);
+    int result = weir_sim_look_with(device, output, WEIR_SIM_ACCEPT_MIG, &view);
+    uint64_t room;
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
-    memory->total = view.facts.memory_total_bytes;
-    memory->used = weir_sim_used_bytes(&view.facts, &view.state) + view.facts.memory_reserved_bytes;
-    memory->free = memory->total - memory->used;
+    if (view.gpu_instance == WEIR_NVML_NO_INSTANCE) {
+        ret_amounts->total = view.facts.memory_total_bytes;
+        ret_amounts->reserved = view.facts.memory_reserved_bytes;
+    } else {
+        ret_amounts->total = weir_sim_profile_of(&view)->memory_mib << 20;
+        ret_amounts->reserved = 0;
+    }
+    room = ret_amounts->total - ret_amounts->reserved;
+    ret_amounts->used = weir_sim_model_used(&view.state, view.gpu_instance, view.at_ms);
+    if (ret_amounts->used > room)
+        ret_amounts->used = room;
+    ret_amounts->free = room - ret_amounts->used;
     return WEIR_NVML_SUCCESS;
+}
+
+int nvmlDeviceGetMemoryInfo(struct weir_nvml_handle *device, struct weir_nvml_memory_v1 *memory)
+{
+    struct weir_nvml_memory_v2 now;
+    int result = amounts(device, memory, &now);
+
+    if (result == WEIR_NVML_SUCCESS)
+        *memory = (struct weir_nvml_memory_v1){now.total, now.free, now.used + now.reserved};
+    return result;
 }
 
 int nvmlDeviceGetMemoryInfo_v2(struct weir_nvml_handle *device, struct weir_nvml_memory_v2 *memory)
 {
-    struct weir_sim_view view;
-    int result = weir_sim_look(device, memory, &view);
+    struct weir_nvml_memory_v2 now;
+    int result = amounts(device, memory, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
     if (memory->version != WEIR_NVML_STRUCT_VERSION(struct weir_nvml_memory_v2, 2))
         return WEIR_NVML_ARGUMENT_VERSION_MISMATCH;
-    memory->total = view.facts.memory_total_bytes;
-    memory->reserved = view.facts.memory_reserved_bytes;
-    memory->used = weir_sim_used_bytes(&view.facts, &view.state);
-    memory->free = memory->total - memory->reserved - memory->used;
+    now.version = memory->version;
+    *memory = now;
     return WEIR_NVML_SUCCESS;
 }
 
@@ -236,62 +293,54 @@ int nvmlDeviceGetMemoryInfo_v2(struct weir_nvml_handle *device, struct weir_nvml
 int nvmlDeviceGetBAR1MemoryInfo(struct weir_nvml_handle *device,
                                 struct weir_nvml_bar1_memory *memory)
 {
-    struct weir_sim_view view;
-    int result = weir_sim_look(device, memory, &view);
+    struct weir_nvml_memory_v2 now;
+    int result = amounts(device, memory, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
     memory->total = UINT64_C(1) << 30;
-    while (memory->total < view.facts.memory_total_bytes)
+    while (memory->total < now.total)
         memory->total <<= 1;
     memory->used = UINT64_C(1) << 20;
     memory->free = memory->total - memory->used;
     return WEIR_NVML_SUCCESS;
 }
 
-int nvmlDeviceGetMigMode(struct weir_nvml_handle *device, unsigned *current, unsigned *pending)
+int nvmlDeviceGetNumGpuCores(struct weir_nvml_handle *device, unsigned *cores)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, current, &view);
-
-    if (result != WEIR_NVML_SUCCESS)
-        return result;
-    if (pending == NULL)
-        return WEIR_NVML_INVALID_ARGUMENT;
-    if (view.facts.mig_compute_slices == 0)
-        return WEIR_NVML_NOT_SUPPORTED;
-    *current = 0;
-    *pending = 0;
-    return WEIR_NVML_SUCCESS;
-}
-
-int nvmlDeviceGetMaxMigDeviceCount(struct weir_nvml_handle *device, unsigned *count)
-{
-    struct weir_sim_view view;
-    int result = weir_sim_look(device, count, &view);
+    int result = weir_sim_look(device, cores, &view);
 
     if (result == WEIR_NVML_SUCCESS)
-        *count = view.facts.mig_compute_slices;
+        *cores =
+            view.facts.sm_count * (view.facts.cc_major == 8 && view.facts.cc_minor == 0 ? 64 : 128);
     return result;
 }
 
-int nvmlDeviceGetMigDeviceHandleByIndex(struct weir_nvml_handle *device, unsigned index,
-                                        struct weir_nvml_handle **ret)
+int nvmlDeviceGetVbiosVersion(struct weir_nvml_handle *device, char *version, unsigned length)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, ret, &view);
+    int result = weir_sim_look(device, version, &view);
 
-    if (result != WEIR_NVML_SUCCESS)
-        return result;
-    return index < view.facts.mig_compute_slices ? WEIR_NVML_NOT_FOUND : WEIR_NVML_INVALID_ARGUMENT;
+    return result == WEIR_NVML_SUCCESS ? weir_sim_text(version, length, "96.00.00.00.01") : result;
 }
 
-int nvmlDeviceIsMigDeviceHandle(struct weir_nvml_handle *device, unsigned *is_mig)
+int nvmlDeviceGetBoardId(struct weir_nvml_handle *device, unsigned *id)
 {
     struct weir_sim_view view;
-    int result = weir_sim_look(device, is_mig, &view);
+    int result = weir_sim_look(device, id, &view);
 
     if (result == WEIR_NVML_SUCCESS)
-        *is_mig = 0;
+        *id = view.facts.pci_domain << 16 | view.facts.pci_bus << 8;
+    return result;
+}
+
+int nvmlDeviceGetMultiGpuBoard(struct weir_nvml_handle *device, unsigned *is_multi)
+{
+    struct weir_sim_view view;
+    int result = weir_sim_look(device, is_multi, &view);
+
+    if (result == WEIR_NVML_SUCCESS)
+        *is_multi = 0;
     return result;
 }

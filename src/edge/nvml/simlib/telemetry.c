@@ -1,6 +1,9 @@
 #include "edge/nvml/simlib/simlib.h"
 
-#include <time.h>
+#include "edge/nvml/nvml_abi_fabric.h"
+#include "edge/nvml/nvml_abi_values.h"
+
+#include <math.h>
 
 API int nvmlDeviceGetUtilizationRates(struct weir_nvml_handle *device,
                                       struct weir_nvml_utilization *out);
@@ -27,26 +30,34 @@ API int nvmlDeviceGetDisplayActive(struct weir_nvml_handle *device, unsigned *ou
 API int nvmlDeviceGetDisplayMode(struct weir_nvml_handle *device, unsigned *out);
 API int nvmlDeviceGetComputeMode(struct weir_nvml_handle *device, unsigned *out);
 API int nvmlDeviceGetNumFans(struct weir_nvml_handle *device, unsigned *out);
-API int nvmlDeviceGetEccMode(struct weir_nvml_handle *device, unsigned *current, unsigned *pending);
-API int nvmlDeviceGetTotalEccErrors(struct weir_nvml_handle *device, unsigned type,
-                                    unsigned counter, unsigned long long *out);
+API int nvmlDeviceGetPowerManagementLimitConstraints(struct weir_nvml_handle *device, unsigned *min,
+                                                     unsigned *max);
+API int nvmlDeviceGetTemperatureThreshold(struct weir_nvml_handle *device, unsigned type,
+                                          unsigned *out);
+API int nvmlDeviceGetCurrPcieLinkGeneration(struct weir_nvml_handle *device, unsigned *out);
+API int nvmlDeviceGetMaxPcieLinkGeneration(struct weir_nvml_handle *device, unsigned *out);
+API int nvmlDeviceGetCurrPcieLinkWidth(struct weir_nvml_handle *device, unsigned *out);
+API int nvmlDeviceGetMaxPcieLinkWidth(struct weir_nvml_handle *device, unsigned *out);
+API int nvmlDeviceGetPcieReplayCounter(struct weir_nvml_handle *device, unsigned *out);
+API int nvmlDeviceGetViolationStatus(struct weir_nvml_handle *device, unsigned policy,
+                                     struct weir_nvml_violation *out);
+API int nvmlDeviceGetSupportedClocksEventReasons(struct weir_nvml_handle *device,
+                                                 unsigned long long *out);
 API int nvmlDeviceGetCurrentClocksEventReasons(struct weir_nvml_handle *device,
                                                unsigned long long *out);
 API int nvmlDeviceGetCurrentClocksThrottleReasons(struct weir_nvml_handle *device,
                                                   unsigned long long *out);
-API int nvmlDeviceGetFieldValues(struct weir_nvml_handle *device, int count,
-                                 struct weir_nvml_field_value *values);
 
-enum { SAMPLING_PERIOD_US = 167000 };
+enum { SAMPLING_PERIOD_US = 167000, PCIE_LANES = 16 };
 
-/* A 32-bit number of the view, by its place there. */
+/* A 32-bit number of the facts, by its place there. */
 static int number(const struct weir_nvml_handle *device, unsigned *out, size_t offset)
 {
     struct weir_sim_view view;
     int result = weir_sim_look(device, out, &view);
 
     if (result == WEIR_NVML_SUCCESS)
-        memcpy(out, (const char *)&view + offset, sizeof(*out));
+        memcpy(out, (const char *)&view.facts + offset, sizeof(*out));
     return result;
 }
 
@@ -60,61 +71,75 @@ static int constant(const struct weir_nvml_handle *device, unsigned *out, unsign
     return result;
 }
 
-static int rate(const struct weir_nvml_handle *device, unsigned *out, unsigned *period_us,
-                size_t offset)
+static unsigned percent(double share)
 {
-    int result = number(device, out, offset);
+    return (unsigned)lround(100 * share);
+}
+
+static int engine(const struct weir_nvml_handle *device, bool is_encoder, unsigned *out,
+                  unsigned *period_us)
+{
+    struct weir_sim_reading now;
+    struct weir_sim_view view;
+    int result = weir_sim_measure(device, out, &view, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
     if (period_us == NULL)
         return WEIR_NVML_INVALID_ARGUMENT;
+    *out = percent(is_encoder ? now.encoder : now.decoder);
     *period_us = SAMPLING_PERIOD_US;
     return WEIR_NVML_SUCCESS;
 }
 
+/* A GPU in MIG mode has no utilisation of its own. */
 int nvmlDeviceGetUtilizationRates(struct weir_nvml_handle *device,
                                   struct weir_nvml_utilization *out)
 {
+    struct weir_sim_reading now;
     struct weir_sim_view view;
-    int result = weir_sim_look(device, out, &view);
+    int result = weir_sim_measure(device, out, &view, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
-    out->gpu = view.state.gpu_percent;
-    out->memory = view.state.memory_percent;
+    if (view.mig.is_enabled)
+        return WEIR_NVML_NOT_SUPPORTED;
+    out->gpu = percent(now.gpu);
+    out->memory = percent(now.memory);
     return WEIR_NVML_SUCCESS;
 }
 
 int nvmlDeviceGetEncoderUtilization(struct weir_nvml_handle *device, unsigned *out,
                                     unsigned *period_us)
 {
-    return rate(device, out, period_us, offsetof(struct weir_sim_view, state.encoder_percent));
+    return engine(device, true, out, period_us);
 }
 
 int nvmlDeviceGetDecoderUtilization(struct weir_nvml_handle *device, unsigned *out,
                                     unsigned *period_us)
 {
-    return rate(device, out, period_us, offsetof(struct weir_sim_view, state.decoder_percent));
+    return engine(device, false, out, period_us);
 }
 
 int nvmlDeviceGetTemperature(struct weir_nvml_handle *device, unsigned sensor, unsigned *out)
 {
+    struct weir_sim_reading now;
     struct weir_sim_view view;
-    int result = weir_sim_look(device, out, &view);
+    int result = weir_sim_measure(device, out, &view, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
     if (sensor != 0)
         return WEIR_NVML_INVALID_ARGUMENT;
-    *out = view.state.temperature_c;
+    *out = (unsigned)lround(now.base.temperature_c);
     return WEIR_NVML_SUCCESS;
 }
 
 int nvmlDeviceGetTemperatureV(struct weir_nvml_handle *device, struct weir_nvml_temperature_v1 *out)
 {
+    struct weir_sim_reading now;
     struct weir_sim_view view;
-    int result = weir_sim_look(device, out, &view);
+    int result = weir_sim_measure(device, out, &view, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
@@ -122,50 +147,79 @@ int nvmlDeviceGetTemperatureV(struct weir_nvml_handle *device, struct weir_nvml_
         return WEIR_NVML_ARGUMENT_VERSION_MISMATCH;
     if (out->sensor != 0)
         return WEIR_NVML_INVALID_ARGUMENT;
-    out->temperature = (int32_t)view.state.temperature_c;
+    out->temperature = (int32_t)lround(now.base.temperature_c);
     return WEIR_NVML_SUCCESS;
 }
 
 int nvmlDeviceGetPowerUsage(struct weir_nvml_handle *device, unsigned *out)
 {
-    return number(device, out, offsetof(struct weir_sim_view, state.power_mw));
+    struct weir_sim_reading now;
+    struct weir_sim_view view;
+    int result = weir_sim_measure(device, out, &view, &now);
+
+    if (result == WEIR_NVML_SUCCESS)
+        *out = (unsigned)lround(now.base.power_w * 1000);
+    return result;
 }
 
 int nvmlDeviceGetEnforcedPowerLimit(struct weir_nvml_handle *device, unsigned *out)
-{
-    return number(device, out, offsetof(struct weir_sim_view, facts.power_limit_mw));
-}
-
-int nvmlDeviceGetPowerManagementLimit(struct weir_nvml_handle *device, unsigned *out)
-{
-    return number(device, out, offsetof(struct weir_sim_view, facts.power_limit_mw));
-}
-
-int nvmlDeviceGetPowerManagementDefaultLimit(struct weir_nvml_handle *device, unsigned *out)
-{
-    return number(device, out, offsetof(struct weir_sim_view, facts.power_limit_mw));
-}
-
-int nvmlDeviceGetTotalEnergyConsumption(struct weir_nvml_handle *device, unsigned long long *out)
 {
     struct weir_sim_view view;
     int result = weir_sim_look(device, out, &view);
 
     if (result == WEIR_NVML_SUCCESS)
-        *out = view.state.energy_mj;
+        *out = view.state.power_cap_mw > 0 ? view.state.power_cap_mw : view.facts.power_limit_mw;
+    return result;
+}
+
+int nvmlDeviceGetPowerManagementLimit(struct weir_nvml_handle *device, unsigned *out)
+{
+    return nvmlDeviceGetEnforcedPowerLimit(device, out);
+}
+
+/* Down to two sevenths of the limit, as with the boards of 700 W that can be set to 200 W. */
+int nvmlDeviceGetPowerManagementLimitConstraints(struct weir_nvml_handle *device, unsigned *min,
+                                                 unsigned *max)
+{
+    struct weir_sim_view view;
+    int result = weir_sim_look(device, min, &view);
+
+    if (result != WEIR_NVML_SUCCESS)
+        return result;
+    if (max == NULL)
+        return WEIR_NVML_INVALID_ARGUMENT;
+    *min = view.facts.power_limit_mw / 7 * 2;
+    *max = view.facts.power_limit_mw;
+    return WEIR_NVML_SUCCESS;
+}
+
+int nvmlDeviceGetPowerManagementDefaultLimit(struct weir_nvml_handle *device, unsigned *out)
+{
+    return number(device, out, offsetof(struct weir_sim_facts, power_limit_mw));
+}
+
+int nvmlDeviceGetTotalEnergyConsumption(struct weir_nvml_handle *device, unsigned long long *out)
+{
+    struct weir_sim_reading now;
+    struct weir_sim_view view;
+    int result = weir_sim_measure(device, out, &view, &now);
+
+    if (result == WEIR_NVML_SUCCESS)
+        *out = (unsigned long long)(now.base.energy_j * 1000);
     return result;
 }
 
 int nvmlDeviceGetClockInfo(struct weir_nvml_handle *device, unsigned domain, unsigned *out)
 {
+    struct weir_sim_reading now;
     struct weir_sim_view view;
-    int result = weir_sim_look(device, out, &view);
+    int result = weir_sim_measure(device, out, &view, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
     if (domain > WEIR_NVML_CLOCK_VIDEO)
         return WEIR_NVML_INVALID_ARGUMENT;
-    *out = domain == WEIR_NVML_CLOCK_MEM ? view.state.memory_clock_mhz : view.state.sm_clock_mhz;
+    *out = domain == WEIR_NVML_CLOCK_MEM ? now.memory_clock_mhz : now.sm_clock_mhz;
     return WEIR_NVML_SUCCESS;
 }
 
@@ -185,25 +239,26 @@ int nvmlDeviceGetMaxClockInfo(struct weir_nvml_handle *device, unsigned domain, 
 
 int nvmlDeviceGetPcieThroughput(struct weir_nvml_handle *device, unsigned counter, unsigned *out)
 {
+    struct weir_sim_reading now;
     struct weir_sim_view view;
-    int result = weir_sim_look(device, out, &view);
+    int result = weir_sim_measure(device, out, &view, &now);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
     if (counter > 1)
         return WEIR_NVML_INVALID_ARGUMENT;
-    *out = counter == 0 ? view.state.pcie_tx_kib_s : view.state.pcie_rx_kib_s;
+    *out = (unsigned)lround(counter == WEIR_NVML_PCIE_TX ? now.pcie_tx_kib_s : now.pcie_rx_kib_s);
     return WEIR_NVML_SUCCESS;
 }
 
-/* P0 under load, P8 when idle. */
+/* P0 as soon as a process is there, P8 without. */
 int nvmlDeviceGetPerformanceState(struct weir_nvml_handle *device, unsigned *out)
 {
     struct weir_sim_view view;
     int result = weir_sim_look(device, out, &view);
 
     if (result == WEIR_NVML_SUCCESS)
-        *out = view.state.gpu_percent > 0 ? 0 : 8;
+        *out = view.state.n_loads > 0 ? 0 : 8;
     return result;
 }
 
@@ -232,42 +287,92 @@ int nvmlDeviceGetNumFans(struct weir_nvml_handle *device, unsigned *out)
     return constant(device, out, 0);
 }
 
-int nvmlDeviceGetEccMode(struct weir_nvml_handle *device, unsigned *current, unsigned *pending)
+static uint32_t threshold_c(const struct weir_sim_view *view, unsigned type)
 {
-    struct weir_sim_view view;
-    int result = weir_sim_look(device, current, &view);
+    uint32_t slowdown =
+        view->state.thermal_limit_c > 0 ? view->state.thermal_limit_c : view->facts.slowdown_c;
 
-    if (result != WEIR_NVML_SUCCESS)
-        return result;
-    if (pending == NULL)
-        return WEIR_NVML_INVALID_ARGUMENT;
-    *current = 1;
-    *pending = 1;
-    return WEIR_NVML_SUCCESS;
+    switch (type) {
+    case WEIR_NVML_THRESHOLD_SHUTDOWN:
+        return view->facts.shutdown_c;
+    case WEIR_NVML_THRESHOLD_SLOWDOWN:
+    case WEIR_NVML_THRESHOLD_GPU_MAX:
+        return slowdown;
+    case WEIR_NVML_THRESHOLD_MEMORY_MAX:
+        return view->facts.memory_max_c;
+    default:
+        return 0;
+    }
 }
 
-int nvmlDeviceGetTotalEccErrors(struct weir_nvml_handle *device, unsigned type, unsigned counter,
-                                unsigned long long *out)
+int nvmlDeviceGetTemperatureThreshold(struct weir_nvml_handle *device, unsigned type, unsigned *out)
 {
     struct weir_sim_view view;
     int result = weir_sim_look(device, out, &view);
 
     if (result != WEIR_NVML_SUCCESS)
         return result;
-    if (type > 1 || counter > 1)
+    if (threshold_c(&view, type) == 0)
+        return WEIR_NVML_NOT_SUPPORTED;
+    *out = threshold_c(&view, type);
+    return WEIR_NVML_SUCCESS;
+}
+
+int nvmlDeviceGetCurrPcieLinkGeneration(struct weir_nvml_handle *device, unsigned *out)
+{
+    return number(device, out, offsetof(struct weir_sim_facts, pcie_gen));
+}
+
+int nvmlDeviceGetMaxPcieLinkGeneration(struct weir_nvml_handle *device, unsigned *out)
+{
+    return number(device, out, offsetof(struct weir_sim_facts, pcie_gen));
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(struct weir_nvml_handle *device, unsigned *out)
+{
+    return constant(device, out, PCIE_LANES);
+}
+
+int nvmlDeviceGetMaxPcieLinkWidth(struct weir_nvml_handle *device, unsigned *out)
+{
+    return constant(device, out, PCIE_LANES);
+}
+
+int nvmlDeviceGetPcieReplayCounter(struct weir_nvml_handle *device, unsigned *out)
+{
+    return constant(device, out, 0);
+}
+
+int nvmlDeviceGetViolationStatus(struct weir_nvml_handle *device, unsigned policy,
+                                 struct weir_nvml_violation *out)
+{
+    struct weir_sim_reading now;
+    struct weir_sim_view view;
+    double s = 0;
+    int result = weir_sim_measure(device, out, &view, &now);
+
+    if (result != WEIR_NVML_SUCCESS)
+        return result;
+    if (policy > WEIR_NVML_PERF_POLICY_BASE_CLOCKS)
         return WEIR_NVML_INVALID_ARGUMENT;
-    *out = type == 0 ? view.state.ecc_corrected : view.state.ecc_uncorrected;
+    if (policy == WEIR_NVML_PERF_POLICY_POWER)
+        s = now.base.power_violation_s;
+    if (policy == WEIR_NVML_PERF_POLICY_THERMAL)
+        s = now.base.thermal_violation_s;
+    if (policy >= WEIR_NVML_PERF_POLICY_APP_CLOCKS)
+        s = fmax(now.base.power_violation_s, now.base.thermal_violation_s);
+    *out = (struct weir_nvml_violation){weir_sim_wall_us(), (uint64_t)(s * 1e9)};
     return WEIR_NVML_SUCCESS;
 }
 
 int nvmlDeviceGetCurrentClocksEventReasons(struct weir_nvml_handle *device, unsigned long long *out)
 {
-    enum { REASON_IDLE = 1 };
+    struct weir_sim_reading now;
     struct weir_sim_view view;
-    int result = weir_sim_look(device, out, &view);
+    int result = weir_sim_measure(device, out, &view, &now);
 
     if (result == WEIR_NVML_SUCCESS)
-        *out = view.state.gpu_percent > 0 ? 0 : REASON_IDLE;
+        *out = now.clock_reasons;
     return result;
 }
 
@@ -278,46 +383,14 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(struct weir_nvml_handle *device,
     return nvmlDeviceGetCurrentClocksEventReasons(device, out);
 }
 
-static void fill_field(const struct weir_sim_view *view, struct weir_nvml_field_value *field)
-{
-    field->result = WEIR_NVML_SUCCESS;
-    field->value_type = WEIR_NVML_VALUE_UNSIGNED_INT;
-    field->value.u64 = 0;
-    switch (field->field) {
-    case WEIR_NVML_FIELD_MEMORY_TEMP:
-        field->value.u32 = view->state.memory_temperature_c;
-        return;
-    case WEIR_NVML_FIELD_TOTAL_ENERGY:
-        field->value_type = WEIR_NVML_VALUE_UNSIGNED_LONG_LONG;
-        field->value.u64 = view->state.energy_mj;
-        return;
-    case WEIR_NVML_FIELD_POWER_AVERAGE:
-    case WEIR_NVML_FIELD_POWER_INSTANT:
-        field->value.u32 = view->state.power_mw;
-        return;
-    case WEIR_NVML_FIELD_RECOVERY_ACTION:
-        return; /* 0: none */
-    default:
-        field->result = WEIR_NVML_NOT_SUPPORTED;
-    }
-}
-
-int nvmlDeviceGetFieldValues(struct weir_nvml_handle *device, int count,
-                             struct weir_nvml_field_value *values)
+int nvmlDeviceGetSupportedClocksEventReasons(struct weir_nvml_handle *device,
+                                             unsigned long long *out)
 {
     struct weir_sim_view view;
-    struct timespec now;
-    int result = weir_sim_look(device, values, &view);
+    int result = weir_sim_look(device, out, &view);
 
-    if (result != WEIR_NVML_SUCCESS)
-        return result;
-    if (count <= 0)
-        return WEIR_NVML_INVALID_ARGUMENT;
-    clock_gettime(CLOCK_REALTIME, &now);
-    for (int i = 0; i < count; i++) {
-        fill_field(&view, &values[i]);
-        values[i].timestamp_us = (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-        values[i].latency_us = 0;
-    }
-    return WEIR_NVML_SUCCESS;
+    if (result == WEIR_NVML_SUCCESS)
+        *out = WEIR_NVML_CLOCK_REASON_GPU_IDLE | WEIR_NVML_CLOCK_REASON_SW_POWER_CAP |
+               WEIR_NVML_CLOCK_REASON_SW_THERMAL;
+    return result;
 }

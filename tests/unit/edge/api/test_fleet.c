@@ -1,9 +1,11 @@
 /* Queues, GPUs, nodes, apply, metrics, snapshot, and what the server says of itself. */
 #include "api_test.h"
+#include "base/clock.h"
 #include "base/count.h"
 #include "edge/api/impl.h"
 #include "fmt/prom.h"
 #include "fmt/schema.h"
+#include "model/fault.h"
 
 static void post(const char *method, const char *target, int status, const char *asked)
 {
@@ -13,6 +15,54 @@ static void post(const char *method, const char *target, int status, const char 
     api_ask(&f, method, target, NULL, NULL, &answer);
     assert_int_equal(answer.status, status);
     assert_string_equal(f.asked, asked);
+    api_answer_finish(&answer);
+}
+
+static void test_faults(void **state)
+{
+    static const struct {
+        const char *body;
+        const char *field;
+        const char *says;
+    } wrong[] = {
+        {"[]", "", "expected {"},
+        {"{}", "faults", "missing"},
+        {"{\"faults\":[]}", "faults", "expected a list"},
+        {"{\"faults\":\"gpu 0 lost\"}", "faults", "expected a list"},
+        {"{\"faults\":[7]}", "faults[0]", "expected a text"},
+        {"{\"faults\":[\"gpu 0 lost\\ngpu 1 lost\"]}", "faults[0]", "in one line"},
+        {"{\"faults\":[\"gpu 0 lost # \\u001b[1m\"]}", "faults[0]", "in one line"},
+        {"{\"faults\":[\"gpu 0 lost\"],\"node\":\"a\"}", "node", "unknown field"},
+    };
+    static const char json[] = "Content-Type: application/json\r\n";
+    struct api_answer answer;
+
+    (void)state;
+    for (size_t i = 0; i < WEIR_COUNT_OF(wrong); i++) {
+        f.asked[0] = '\0';
+        api_ask(&f, "POST", "/v1/simulation/faults", json, wrong[i].body, &answer);
+        assert_int_equal(answer.status, 400);
+        assert_string_equal(api_text(&answer, "error.field"), wrong[i].field);
+        assert_non_null(strstr(api_text(&answer, "error.message"), wrong[i].says));
+        assert_string_equal(f.asked, "");
+        api_answer_finish(&answer);
+    }
+    api_ask(&f, "POST", "/v1/simulation/faults", json,
+            "{\"faults\":[\"gpu 0 lost\",\"gpu all xid 31\"]}", &answer);
+    assert_int_equal(answer.status, 202);
+    assert_string_equal(api_text(&answer, "faults"), "2");
+    assert_string_equal(f.asked, "befall gpu 0 lost\ngpu all xid 31\n");
+    api_answer_finish(&answer);
+    api_ask(&f, "POST", "/v1/simulation/faults", json,
+            "{\"faults\":[\"gpu 0 lost\",\n\"gpu 0 wrong\"]}", &answer);
+    assert_int_equal(answer.status, 404);
+    assert_string_equal(api_text(&answer, "error.field"), "faults[1]");
+    assert_string_equal(api_text(&answer, "error.line"), "2");
+    assert_string_equal(api_text(&answer, "error.message"), "character 7: no such thing");
+    api_answer_finish(&answer);
+    f.refuse = WEIR_E_UNSUPPORTED;
+    api_ask(&f, "POST", "/v1/simulation/faults", json, "{\"faults\":[\"gpu 0 lost\"]}", &answer);
+    assert_int_equal(answer.status, 501);
     api_answer_finish(&answer);
 }
 
@@ -74,6 +124,109 @@ static void test_gpus(void **state)
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-0/cordon", 202, "phase gpu GPU-0 cordoned");
     post("POST", "/v1/gpus/GPU-0/uncordon", 202, "phase gpu GPU-0 ready");
+}
+
+/* Of a GPU that is out of service for a fault: why, and what a person is to do. */
+static void test_gpu_fault(void **state)
+{
+    const struct weir_mark_record mark = {.key = WEIR_STR("GPU-1"),
+                                          .cause = WEIR_STR("Xid 79, it fell off"),
+                                          .class = WEIR_STR("xid:79"),
+                                          .action = WEIR_FAULT_ACTION_REBOOT_NODE,
+                                          .then = WEIR_FAULT_ACTION_SUPPORT,
+                                          .since_wall_ms = 1700000000000};
+    struct api_answer answer;
+
+    (void)state;
+    api_tick(&f);
+    f.mark = &mark;
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "fault.class"), "xid:79");
+    assert_string_equal(api_text(&answer, "fault.evidence"), "Xid 79, it fell off");
+    assert_string_equal(api_text(&answer, "fault.since_ms"), "1700000000000");
+    assert_string_equal(api_text(&answer, "fault.to_do"),
+                        weir_fault_action_words(WEIR_FAULT_ACTION_REBOOT_NODE));
+    assert_string_equal(api_text(&answer, "fault.if_that_does_not_help"),
+                        weir_fault_action_words(WEIR_FAULT_ACTION_SUPPORT));
+    api_answer_finish(&answer);
+    get("/v1/gpus/GPU-0", 200, &answer);
+    assert_string_equal(api_text(&answer, "fault"), "null");
+    api_answer_finish(&answer);
+    f.mark = NULL;
+}
+
+static void assert_processes(const struct api_answer *answer)
+{
+    assert_string_equal(api_text(answer, "reading.processes[0].sm_percent"), "42");
+    assert_string_equal(api_text(answer, "reading.processes[0].gpu_instance"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[0].user"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[0].workload"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[0].foreign"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[1].memory_bytes"), "null");
+    assert_string_equal(api_text(answer, "reading.processes[1].gpu_instance"), "3");
+    assert_string_equal(api_text(answer, "reading.processes[1].user"), "root");
+    assert_string_equal(api_text(answer, "reading.processes[1].workload"), "12");
+    assert_string_equal(api_text(answer, "reading.processes[1].foreign"), "true");
+}
+
+static void test_gpu_reading(void **state)
+{
+    static const struct weir_gpu_process processes[] = {
+        {100, WEIR_GPU_PROCESS_COMPUTE, WEIR_GPU_PROCESS_HAS_MEMORY | WEIR_GPU_PROCESS_HAS_SM, 42,
+         7, WEIR_GPU_NO_INSTANCE, WEIR_GPU_NO_INSTANCE},
+        {101, WEIR_GPU_PROCESS_COMPUTE, 0, 0, 0, 3, 0}};
+    static const struct weir_gpu_mig_profile profiles[] = {{.id = 19, .name = WEIR_STR("1g.10gb")}};
+    static const struct weir_gpu_compute_instance compute[] = {{0, 0, WEIR_STR("MIG-1")}};
+    static const struct weir_gpu_instance instances[] = {
+        {.id = 3, .profile_id = 19, .placement = {2, 1}, .compute = compute, .n_compute = 1},
+        {.id = 4, .profile_id = 20}};
+    struct weir_gpu_sample sample = {.read_ms = weir_clock_mono_ms() - 500,
+                                     .has_processes = true,
+                                     .processes = processes,
+                                     .n_processes = 2};
+    struct weir_gpu_device gpu = {.uuid = WEIR_STR("GPU-1"),
+                                  .state = WEIR_GPU_HUNG,
+                                  .cause = WEIR_STR("it does not answer"),
+                                  .profiles = profiles,
+                                  .n_profiles = 1,
+                                  .instances = instances,
+                                  .n_instances = 2};
+    struct api_answer answer;
+
+    (void)state;
+    api_tick(&f);
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "reading"), "null");
+    api_answer_finish(&answer);
+    f.gpu = &gpu;
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "reading.state"), "hung");
+    assert_string_equal(api_text(&answer, "reading.cause"), "it does not answer");
+    assert_string_equal(api_text(&answer, "reading.age_ms"), "null");
+    assert_string_equal(api_text(&answer, "reading.mig"), "null");
+    api_answer_finish(&answer);
+    gpu.sample = &sample;
+    f.known_pid = 101;
+    f.known_process = (struct weir_service_process){.uid = 0, .number = 12, .is_foreign = true};
+    gpu.valid = WEIR_GPU_HAS_MIG_MODE | WEIR_GPU_HAS_NUMA;
+    gpu.mig_mode = true;
+    weir_gpu_set_limit(&gpu.limits, WEIR_GPU_PCIE_WIDTH_MAX, 16);
+    weir_gpu_set_metric(&sample.metrics, WEIR_GPU_POWER_MW, 350000);
+    weir_gpu_set_metric(&sample.metrics, WEIR_GPU_NVLINK_RECEIVED_BYTES_S, 0);
+    get("/v1/gpus/GPU-1", 200, &answer);
+    assert_string_equal(api_text(&answer, "reading.numa_node"), "0");
+    assert_string_equal(api_text(&answer, "reading.limits.pcie_width_max"), "16");
+    assert_string_equal(api_text(&answer, "reading.metrics.power_mw"), "350000");
+    assert_string_equal(api_text(&answer, "reading.metrics.nvlink_received_bytes_s"), "0");
+    assert_string_equal(api_text(&answer, "reading.metrics.temperature_c"), "");
+    assert_true(atoi(api_text(&answer, "reading.age_ms")) >= 500);
+    assert_processes(&answer);
+    assert_string_equal(api_text(&answer, "reading.mig.enabled"), "true");
+    assert_string_equal(api_text(&answer, "reading.mig.instances[0].profile"), "1g.10gb");
+    assert_string_equal(api_text(&answer, "reading.mig.instances[0].keys[0]"), "MIG-1");
+    assert_string_equal(api_text(&answer, "reading.mig.instances[1].profile"), "");
+    api_answer_finish(&answer);
+    f.gpu = NULL;
 }
 
 /* As much of a key as is unique. */
@@ -481,11 +634,12 @@ static void test_openapi_schemas(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_queues),          TEST(test_gpus),           TEST(test_gpu_by_prefix),
-        TEST(test_gpu_states),      TEST(test_nodes),          TEST(test_apply),
-        TEST(test_draining),        TEST(test_about),          TEST(test_metrics),
-        TEST(test_snapshot),        TEST(test_large_snapshot), TEST(test_openapi_routes),
-        TEST(test_openapi_schemas),
+        TEST(test_queues),         TEST(test_gpus),           TEST(test_gpu_reading),
+        TEST(test_gpu_fault),      TEST(test_gpu_by_prefix),  TEST(test_gpu_states),
+        TEST(test_nodes),          TEST(test_apply),          TEST(test_draining),
+        TEST(test_about),          TEST(test_metrics),        TEST(test_snapshot),
+        TEST(test_large_snapshot), TEST(test_openapi_routes), TEST(test_openapi_schemas),
+        TEST(test_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,6 +252,7 @@ static void test_unblock(void **state)
         "it could start with this much more: 3 GPUs",
         "it can start from 1970-01-01 00:00 UTC on",
         "it can start when it is released",
+        "it needs processes that weir did not start to end: look at queue/research",
         "",
     };
     const uint32_t node = weir_world_first(f.world, WEIR_TABLE_NODES);

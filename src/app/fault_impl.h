@@ -1,0 +1,28 @@
+/* app/fault_impl.h — what the files of faults share; for fault*.c only. */
+#ifndef WEIR_APP_FAULT_IMPL_H
+#define WEIR_APP_FAULT_IMPL_H
+
+#include "app/faults.h"
+#include "app/server.h"
+
+/* ---- faults.c ---- */
+/* Where on the bus of which node; false: the driver does not tell. */
+bool weir_fault_address_of(const struct weir_server *server, const struct weir_gpu_device *gpu,
+                           struct weir_fault_device *ret_device);
+bool weir_fault_same_address(const struct weir_fault_device *a, const struct weir_fault_device *b);
+/* The devices as they were last read; none where the driver is away. */
+uint32_t weir_fault_list(struct weir_server *server, struct weir_arena *arena,
+                         struct weir_gpu_device **ret_devices);
+
+/* ---- fault_marks.c ---- */
+/* Whether the incident, with that outcome, is this device's. */
+bool weir_fault_concerns(const struct weir_incident *incident, enum weir_fault_outcome outcome,
+                         const struct weir_fault_device *at);
+/* NULL: there is none. */
+struct weir_server_mark *weir_fault_find_mark(const struct weir_server *server,
+                                              struct weir_str key);
+int weir_fault_add_mark(struct weir_server *server, const struct weir_mark_record *record,
+                        struct weir_err *err);
+void weir_fault_free_mark(struct weir_server_mark *mark);
+
+#endif

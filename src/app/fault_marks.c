@@ -1,0 +1,322 @@
+/* What faults come to: which GPUs are out of service. */
+#include "app/fault_impl.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { CAUSE_BYTES_MAX = 128 };
+
+/* ---- marks ---- */
+
+void weir_fault_free_mark(struct weir_server_mark *mark)
+{
+    weir_mem_free(mark->key);
+    weir_mem_free(mark->cause);
+    weir_mem_free(mark->class);
+}
+
+struct weir_server_mark *weir_fault_find_mark(const struct weir_server *server, struct weir_str key)
+{
+    if (server->faults == NULL)
+        return NULL;
+    weir_vec_foreach (mark, &server->faults->marks)
+        if (weir_str_eq_c(key, mark->key))
+            return mark;
+    return NULL;
+}
+
+const struct weir_server_mark *weir_server_faults_mark(const struct weir_server *server,
+                                                       struct weir_str key)
+{
+    return weir_fault_find_mark(server, key);
+}
+
+int weir_fault_add_mark(struct weir_server *server, const struct weir_mark_record *record,
+                        struct weir_err *err)
+{
+    struct weir_server_mark mark = {
+        .key = weir_mem_strndup(record->key.ptr, record->key.len),
+        .cause = weir_mem_strndup(record->cause.ptr, record->cause.len),
+        .class = weir_mem_strndup(record->class.ptr, record->class.len),
+        .action = record->action,
+        .then = record->then,
+        .since_wall_ms = record->since_wall_ms,
+    };
+
+    memcpy(mark.boot_id, record->boot_id, sizeof(mark.boot_id));
+    if (mark.key == NULL || mark.cause == NULL || mark.class == NULL ||
+        weir_vec_push(&server->faults->marks, mark) < 0) {
+        weir_fault_free_mark(&mark);
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU that is out of service");
+    }
+    return 0;
+}
+
+static void drop_mark(struct weir_server *server, struct weir_server_mark *mark)
+{
+    size_t at = (size_t)(mark - server->faults->marks.items);
+
+    weir_fault_free_mark(mark);
+    weir_vec_remove(&server->faults->marks, at);
+    server->faults->is_changed = true;
+    server->dirty = true;
+}
+
+static int tell(struct weir_server *server, const char *kind, struct weir_str key,
+                struct weir_str cause, struct weir_str after, struct weir_err *err)
+{
+    char subject[WEIR_GPU_UUID_BYTES + 8];
+
+    snprintf(subject, sizeof(subject), "gpu/%.*s",
+             WEIR_STR_ARG(weir_str_cut(key, WEIR_GPU_UUID_BYTES)));
+    return weir_server_event(server, WEIR_STR("weir"), kind, weir_str(subject), cause, WEIR_STR(""),
+                             after, err);
+}
+
+static int mark_gpu(struct weir_server *server, struct weir_str key,
+                    const struct weir_incident *incident, struct weir_err *err)
+{
+    struct weir_server_mark *old = weir_fault_find_mark(server, key);
+    struct weir_mark_record record = {
+        .key = key,
+        .cause = weir_str(incident->evidence),
+        .class = weir_str(incident->class),
+        .action = incident->action,
+        .then = incident->then,
+        .since_wall_ms = server->clock.now(server->clock.ctx).wall_ms,
+        .boot_id = server->boot_id,
+    };
+    int r;
+
+    if (old != NULL && old->action >= record.action)
+        return 0;
+    if (old != NULL)
+        record.since_wall_ms = old->since_wall_ms;
+    r = weir_server_begin(server, err);
+    if (r == 0)
+        r = server->store.put_mark(server->store.ctx, &record, err);
+    if (r == 0)
+        r = tell(server, "gpu.unhealthy", key, record.class, record.cause, err);
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    if (old != NULL)
+        drop_mark(server, old);
+    weir_log_warn("gpu.unhealthy", "%.*s is out of service: %.*s (%s)", WEIR_STR_ARG(key),
+                  WEIR_STR_ARG(record.cause), weir_fault_action_words(incident->action));
+    server->faults->is_changed = true;
+    server->dirty = true;
+    r = weir_fault_add_mark(server, &record, err);
+    if (r < 0)
+        return r;
+    old = weir_vec_last(&server->faults->marks);
+    old->since_mono_ms = server->clock.now(server->clock.ctx).mono_ms;
+    old->was_down = incident->recovery != WEIR_FAULT_RECOVERY_ABSENT &&
+                    incident->recovery != WEIR_FAULT_RECOVERY_NONE;
+    return 0;
+}
+
+int weir_server_faults_clear(struct weir_server *server, struct weir_str key, const char *why,
+                             struct weir_err *err)
+{
+    struct weir_server_mark *mark = weir_fault_find_mark(server, key);
+    int r;
+
+    if (mark == NULL)
+        return 0;
+    r = weir_server_begin(server, err);
+    if (r == 0)
+        r = server->store.delete_mark(server->store.ctx, key, err);
+    if (r == 0)
+        r = tell(server, "gpu.healthy", key, weir_str(why), WEIR_STR(""), err);
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    weir_log_info("gpu.healthy", "%.*s is back in service: %s", WEIR_STR_ARG(key), why);
+    drop_mark(server, mark);
+    return 0;
+}
+
+/* ---- judging ---- */
+
+/* More of the fleet at once than faults of its own explain: something else is wrong. */
+static bool may_mark(struct weir_server *server, uint32_t n_gpus)
+{
+    int64_t now = server->clock.now(server->clock.ctx).wall_ms;
+    uint32_t n_lately = 0;
+    bool is_held;
+
+    weir_vec_foreach (mark, &server->faults->marks)
+        n_lately += mark->since_wall_ms > now - WEIR_FAULT_BREAKER_MS;
+    is_held = weir_fault_breaker(n_gpus, n_lately);
+    if (is_held && !server->faults->is_held)
+        weir_log_error("faults.breaker",
+                       "%u of %u GPUs failed within minutes: no more are taken out of service "
+                       "until that is over",
+                       n_lately, n_gpus);
+    server->faults->is_held = is_held;
+    return !is_held;
+}
+
+bool weir_fault_concerns(const struct weir_incident *incident, enum weir_fault_outcome outcome,
+                         const struct weir_fault_device *at)
+{
+    if (at->node != incident->device.node)
+        return false;
+    return outcome == WEIR_FAULT_OUTCOME_FABRIC || weir_fault_same_address(at, &incident->device);
+}
+
+/* Of a device that the driver does not show: the log alone knows of it. */
+static int tell_of_unknown(struct weir_server *server, const struct weir_incident *incident,
+                           struct weir_err *err)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    char subject[128] = "node/";
+    int r;
+
+    weir_log_warn("gpu.fault", "%04x:%02x:%02x.0, which the driver does not show: %s (%s)",
+                  incident->device.domain, incident->device.bus, incident->device.device,
+                  incident->evidence, incident->class);
+    if (!weir_table_is_live(&world->tables[WEIR_TABLE_NODES], incident->device.node))
+        return 0;
+    snprintf(subject, sizeof(subject), "node/%.*s",
+             WEIR_STR_ARG(weir_str_cut(
+                 weir_world_string(world, weir_world_node(world, incident->device.node)->name),
+                 100)));
+    r = weir_server_begin(server, err);
+    if (r == 0)
+        r = weir_server_event(server, WEIR_STR("weir"), "gpu.fault", weir_str(subject),
+                              weir_str(incident->class), WEIR_STR(""), weir_str(incident->evidence),
+                              err);
+    return r < 0 ? weir_server_fail(server, r, err) : 0;
+}
+
+static int take_out(struct weir_server *server, const struct weir_incident *incident,
+                    enum weir_fault_outcome outcome, struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+    uint32_t n_there = 0;
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        struct weir_fault_device at;
+
+        if (!weir_fault_address_of(server, &devices[i], &at) ||
+            !weir_fault_concerns(incident, outcome, &at))
+            continue;
+        n_there++;
+        if (may_mark(server, n))
+            r = mark_gpu(server, devices[i].uuid, incident, err);
+    }
+    return r == 0 && n_there == 0 ? tell_of_unknown(server, incident, err) : r;
+}
+
+/* Nothing new is placed there, as if a person had said so; what runs goes on. */
+static int take_node_out(struct weir_server *server, const struct weir_incident *incident,
+                         struct weir_err *err)
+{
+    uint32_t index = incident->device.node;
+    const struct weir_world *world = weir_edit_view(server->edit);
+    struct weir_cordon_record record = {WEIR_SUBJECT_NODE, WEIR_NODE_CORDONED, WEIR_STR(""),
+                                        weir_str_cut(weir_str(incident->evidence),
+                                                     CAUSE_BYTES_MAX)};
+    struct weir_node *node;
+    int r;
+
+    if (!weir_table_is_live(&world->tables[WEIR_TABLE_NODES], index) ||
+        weir_world_node(world, index)->phase != WEIR_NODE_READY)
+        return 0;
+    record.name = weir_world_string(world, weir_world_node(world, index)->name);
+    r = weir_server_begin(server, err);
+    if (r == 0)
+        r = server->store.put_cordon(server->store.ctx, &record, err);
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    weir_log_warn("node.cordoned", "%.*s: %s", WEIR_STR_ARG(record.name), incident->evidence);
+    node = weir_edit_node(server->edit, index);
+    if (node == NULL || weir_edit_string(server->edit, record.cause, &node->phase_cause) < 0)
+        return weir_server_fail(server, weir_error(err, WEIR_E_NO_MEMORY, "no memory for a node"),
+                                err);
+    node->phase = WEIR_NODE_CORDONED;
+    return 0;
+}
+
+/* What takes nothing out of service is told, and no more. */
+static int record_only(struct weir_server *server, const struct weir_incident *incident,
+                       struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct weir_fault_device at;
+        int r;
+
+        if (!weir_fault_address_of(server, &devices[i], &at) ||
+            !weir_fault_concerns(incident, WEIR_FAULT_OUTCOME_JOB, &at))
+            continue;
+        r = weir_server_begin(server, err);
+        if (r == 0)
+            r = tell(server, "gpu.fault", devices[i].uuid, weir_str(incident->class),
+                     weir_str(incident->evidence), err);
+        return r < 0 ? weir_server_fail(server, r, err) : 0;
+    }
+    return tell_of_unknown(server, incident, err);
+}
+
+static int judge(struct weir_server *server, const struct weir_incident *incident,
+                 struct weir_err *err)
+{
+    enum weir_fault_outcome outcome = weir_incident_outcome(incident);
+
+    switch (outcome) {
+    case WEIR_FAULT_OUTCOME_DEVICE:
+    case WEIR_FAULT_OUTCOME_FABRIC:
+        return take_out(server, incident, outcome, err);
+    case WEIR_FAULT_OUTCOME_NODE:
+        return take_node_out(server, incident, err);
+    case WEIR_FAULT_OUTCOME_RECORD:
+    case WEIR_FAULT_OUTCOME_WATCH:
+    case WEIR_FAULT_OUTCOME_JOB:
+        return record_only(server, incident, err);
+    case WEIR_FAULT_OUTCOME_NONE:
+    case WEIR_FAULT_OUTCOME_MAX:
+        break;
+    }
+    return 0;
+}
+
+int weir_server_faults_judge(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_server_faults *faults = server->faults;
+    uint64_t n_changes;
+
+    if (faults == NULL)
+        return 0;
+    weir_health_tick(&faults->health, server->clock.now(server->clock.ctx).mono_ms);
+    n_changes = faults->health.n_changes;
+    if (n_changes == faults->n_judged)
+        return 0;
+    for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
+        const struct weir_incident *incident = &faults->health.incidents[i];
+        int r;
+
+        if (incident->state != WEIR_INCIDENT_DECIDED || incident->changed <= faults->n_judged)
+            continue;
+        r = judge(server, incident, err);
+        if (r < 0)
+            return r;
+    }
+    faults->n_judged = n_changes;
+    faults->is_changed = true; /* what was suspect may not be so any more */
+    return 0;
+}
+
+int64_t weir_server_faults_due(const struct weir_server *server)
+{
+    return server->faults == NULL ? INT64_MAX : weir_health_due_ms(&server->faults->health);
+}

@@ -1,0 +1,431 @@
+#include "app/faults.h"
+
+#include "app/fault_codec.h"
+#include "app/fault_impl.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/time.h"
+#include "edge/nvml/fault_event.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    KEPT_MS = 24 * 60 * 60 * 1000, /* as long as repetition counts */
+    EVENT_BYTES_MAX = 16 * 1024
+};
+
+static int64_t mono_ms(const struct weir_server *server)
+{
+    return server->clock.now(server->clock.ctx).mono_ms;
+}
+
+/* ---- which device ---- */
+
+static bool parse_address(struct weir_str pci, struct weir_fault_device *ret_device)
+{
+    char text[32];
+    unsigned domain, bus, device, function;
+
+    snprintf(text, sizeof(text), "%.*s", WEIR_STR_ARG(weir_str_cut(pci, sizeof(text) - 1)));
+    if (sscanf(text, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
+        return false;
+    *ret_device = (struct weir_fault_device){
+        .domain = domain, .bus = (uint8_t)bus, .device = (uint8_t)device, .is_known = true};
+    return true;
+}
+
+static uint32_t node_of(const struct weir_server *server, struct weir_str name)
+{
+    uint32_t node =
+        weir_edit_find_node(server->edit, name.len > 0 ? name : weir_str(server->node_name));
+
+    return node != WEIR_NONE ? node : 0;
+}
+
+bool weir_fault_address_of(const struct weir_server *server, const struct weir_gpu_device *gpu,
+                           struct weir_fault_device *ret_device)
+{
+    if (!parse_address(gpu->pci, ret_device))
+        return false;
+    ret_device->node = node_of(server, gpu->node);
+    return true;
+}
+
+bool weir_fault_same_address(const struct weir_fault_device *a, const struct weir_fault_device *b)
+{
+    return a->domain == b->domain && a->bus == b->bus && a->device == b->device;
+}
+
+/* The devices as they were last read; none where the driver is away. */
+uint32_t weir_fault_list(struct weir_server *server, struct weir_arena *arena,
+                         struct weir_gpu_device **ret_devices)
+{
+    uint32_t n = 0;
+
+    return server->gpu.list(server->gpu.ctx, arena, ret_devices, &n, NULL) < 0 ? 0 : n;
+}
+
+/* The job that has the device for itself; 0: none, or one of several. */
+static uint64_t job_on(const struct weir_server *server, struct weir_str uuid)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    struct weir_key key = weir_key_of_device(uuid);
+    uint32_t device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+    uint32_t first = device == WEIR_NONE ? WEIR_NONE : weir_world_device(world, device)->first_hold;
+    const struct weir_hold *hold;
+
+    if (first == WEIR_NONE || weir_world_hold(world, first)->next_of_device != WEIR_NONE)
+        return 0;
+    hold = weir_world_hold(world, first);
+    return weir_world_workload(world, weir_world_task(world, hold->task)->workload)->number;
+}
+
+/* The log names a place on the bus; whose it is, and what runs there, is known here. */
+static void locate(struct weir_server *server, struct weir_fault_event *event)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+
+    event->device.node = node_of(server, WEIR_STR(""));
+    for (uint32_t i = 0; event->device.is_known && i < n; i++) {
+        struct weir_fault_device at;
+
+        if (!weir_fault_address_of(server, &devices[i], &at) ||
+            !weir_fault_same_address(&at, &event->device))
+            continue;
+        event->device.node = at.node;
+        event->job = job_on(server, devices[i].uuid);
+        return;
+    }
+}
+
+/* ---- events in ---- */
+
+static int store_fault(struct weir_server *server, const struct weir_fault_event *event,
+                       uint64_t seq, struct weir_err *err)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(EVENT_BYTES_MAX);
+    const struct weir_world *world = weir_edit_view(server->edit);
+    struct weir_now now = server->clock.now(server->clock.ctx);
+    struct weir_fault_record record = {
+        .wall_ms = now.wall_ms - (now.mono_ms - event->at_ms),
+        .mono_ms = event->at_ms,
+        .boot_id = server->boot_id,
+        .source_seq = (int64_t)seq,
+    };
+    int r = weir_server_begin(server, err);
+
+    if (weir_table_is_live(&world->tables[WEIR_TABLE_NODES], event->device.node))
+        record.node = weir_world_string(world, weir_world_node(world, event->device.node)->name);
+    if (r == 0)
+        r = weir_fault_encode(event, &text, err);
+    record.event = weir_buf_view(&text);
+    if (r == 0)
+        r = server->store.append_fault(server->store.ctx, &record, err);
+    return r < 0 ? weir_server_fail(server, r, err) : 0;
+}
+
+/* What nobody can prove is no evidence. */
+static bool is_evidence(const struct weir_fault_event *event)
+{
+    return event->kind != WEIR_FAULT_NONE && event->origin == WEIR_FAULT_ORIGIN_KERNEL;
+}
+
+static int take(struct weir_server *server, struct weir_fault_event *event, uint64_t seq,
+                struct weir_err *err)
+{
+    int r;
+
+    if (!is_evidence(event))
+        return 0;
+    r = store_fault(server, event, seq, err);
+    if (r < 0)
+        return r;
+    weir_health_feed(&server->faults->health, event);
+    server->faults->is_changed = true;
+    server->dirty = true;
+    return 0;
+}
+
+struct reading {
+    struct weir_server *server;
+    struct weir_err *err;
+    int64_t kept_wall_ms; /* of what is loaded: older faults do not count any more, */
+    uint32_t n_old;       /* … so many */
+};
+
+static int on_line(void *arg, uint64_t seq, const struct weir_fault_event *told)
+{
+    struct reading *reading = arg;
+    struct weir_server *server = reading->server;
+    struct weir_fault_event event = *told;
+    int r;
+
+    locate(server, &event);
+    r = take(server, &event, seq, reading->err);
+    if (r == 0)
+        server->faults->last_seq = seq;
+    return r;
+}
+
+int weir_server_faults_read(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_err why = WEIR_ERR_INIT;
+    struct reading reading = {.server = server, .err = &why};
+    int r;
+
+    if (server->fault_source.read == NULL || server->faults == NULL)
+        return 0;
+    r = server->fault_source.read(server->fault_source.ctx, server->faults->last_seq, on_line,
+                                  &reading, &why);
+    if (r == 0)
+        return 0;
+    if (server->failed != 0)
+        return weir_error_pass(err, &why);
+    weir_log_warn("faults.read", "%s", why.text);
+    return 0;
+}
+
+int weir_server_faults_note(struct weir_server *server, const struct weir_gpu_event *told,
+                            struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    struct weir_fault_event event;
+    uint32_t n;
+
+    if (server->faults == NULL)
+        return 0;
+    n = weir_fault_list(server, &arena, &devices);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct weir_gpu_device *gpu = &devices[i];
+        uint8_t recovery = WEIR_FAULT_RECOVERY_ABSENT;
+        struct weir_fault_device at;
+
+        if (!weir_str_eq_c(gpu->uuid, told->uuid) || !weir_fault_address_of(server, gpu, &at))
+            continue;
+        if (gpu->sample != NULL &&
+            weir_gpu_has_metric(&gpu->sample->metrics, WEIR_GPU_RECOVERY_ACTION))
+            recovery = (uint8_t)gpu->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION];
+        if (!weir_fault_from_nvml(told->type, told->data, recovery, &at, told->seen_ms, &event))
+            return 0;
+        event.job = job_on(server, gpu->uuid);
+        return take(server, &event, 0, err);
+    }
+    return 0;
+}
+
+/* ---- how a device stands ---- */
+
+static const struct weir_incident *settling_on(const struct weir_server *server,
+                                               const struct weir_fault_device *at)
+{
+    for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
+        const struct weir_incident *incident = &server->faults->health.incidents[i];
+        enum weir_fault_outcome outcome = weir_incident_outcome(incident);
+
+        if (incident->state == WEIR_INCIDENT_SETTLING && outcome >= WEIR_FAULT_OUTCOME_JOB &&
+            weir_fault_concerns(incident, outcome, at))
+            return incident;
+    }
+    return NULL;
+}
+
+/* Whether it is known to be down already. */
+static bool was_down(const struct weir_server *server, struct weir_str uuid)
+{
+    struct weir_key key = weir_key_of_device(uuid);
+    uint32_t index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+    uint32_t health;
+
+    if (index == WEIR_NONE)
+        return false;
+    health = weir_world_device(weir_edit_view(server->edit), index)->health;
+    return health == WEIR_DEVICE_LOST || health == WEIR_DEVICE_UNHEALTHY;
+}
+
+/* A driver that says so itself. Once: until it is well again it says nothing new. */
+static int note_state(struct weir_server *server, const struct weir_gpu_device *seen,
+                      const struct weir_fault_device *at, struct weir_err *err)
+{
+    struct weir_fault_event event = {
+        .at_ms = mono_ms(server),
+        .device = *at,
+        .kind = seen->state == WEIR_GPU_LOST ? WEIR_FAULT_LOST : WEIR_FAULT_RESET_REQUIRED,
+        .origin = WEIR_FAULT_ORIGIN_KERNEL,
+        .recovery = WEIR_FAULT_RECOVERY_ABSENT,
+        .pid = -1,
+        .gpu_instance = -1,
+        .link = -1,
+        .gpc = -1,
+        .tpc = -1,
+        .text = seen->cause,
+    };
+
+    if ((seen->state != WEIR_GPU_LOST && seen->state != WEIR_GPU_RESET_REQUIRED) ||
+        weir_fault_find_mark(server, seen->uuid) != NULL || was_down(server, seen->uuid))
+        return 0;
+    event.job = job_on(server, seen->uuid);
+    return take(server, &event, 0, err);
+}
+
+/* It was down, or asked for a reset, and does neither any more: somebody reset it. */
+static bool was_reset(struct weir_server_mark *mark, const struct weir_gpu_device *seen)
+{
+    bool is_new = seen->sample == NULL || seen->sample->read_ms > mark->since_mono_ms;
+    bool wants = seen->sample != NULL &&
+                 weir_gpu_has_metric(&seen->sample->metrics, WEIR_GPU_RECOVERY_ACTION) &&
+                 seen->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION] != WEIR_FAULT_RECOVERY_NONE;
+
+    if (seen->state != WEIR_GPU_READY || wants)
+        mark->was_down = true;
+    return mark->was_down && is_new && seen->state == WEIR_GPU_READY && !wants &&
+           mark->action != WEIR_FAULT_ACTION_SUPPORT &&
+           mark->action != WEIR_FAULT_ACTION_CHECK_MECH;
+}
+
+int weir_server_faults_of(struct weir_server *server, const struct weir_gpu_device *seen,
+                          enum weir_device_health *ret_health, struct weir_str *ret_cause,
+                          struct weir_err *err)
+{
+    struct weir_server_mark *mark = weir_fault_find_mark(server, seen->uuid);
+    const struct weir_incident *incident = NULL;
+    struct weir_fault_device at;
+    int r = 0;
+
+    *ret_health = seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
+    *ret_cause = seen->cause;
+    if (server->faults == NULL || !weir_fault_address_of(server, seen, &at))
+        return 0;
+    r = note_state(server, seen, &at, err);
+    if (r == 0 && mark != NULL && was_reset(mark, seen)) {
+        r = weir_server_faults_clear(server, seen->uuid, "it was reset", err);
+        mark = NULL;
+    }
+    if (r < 0)
+        return r;
+    if (mark == NULL)
+        incident = settling_on(server, &at);
+    if (mark != NULL) {
+        *ret_health = WEIR_DEVICE_UNHEALTHY;
+        *ret_cause = weir_str(mark->cause);
+    } else if (incident != NULL && *ret_health == WEIR_DEVICE_HEALTHY) {
+        *ret_health = WEIR_DEVICE_SUSPECT;
+        *ret_cause = weir_str(incident->evidence);
+    }
+    return 0;
+}
+
+/* ---- from the store ---- */
+
+static int load_fault(void *arg, const struct weir_fault_record *record)
+{
+    struct reading *loading = arg;
+    struct weir_server *server = loading->server;
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_err why = WEIR_ERR_INIT;
+    struct weir_fault_event event;
+    int r;
+
+    loading->n_old += record->wall_ms < loading->kept_wall_ms;
+    /* What was before the boot is over. */
+    if (memcmp(record->boot_id, server->boot_id, sizeof(server->boot_id)) != 0)
+        return 0;
+    if (record->source_seq > (int64_t)server->faults->last_seq)
+        server->faults->last_seq = (uint64_t)record->source_seq;
+    r = weir_fault_decode(record->event, &arena, &event, &why);
+    if (r == WEIR_E_NO_MEMORY)
+        return weir_error_pass(loading->err, &why);
+    if (r < 0) {
+        weir_log_warn("faults.load", "%s", why.text);
+        return 0;
+    }
+    event.at_ms = record->mono_ms;
+    event.device.node = node_of(server, record->node);
+    weir_health_feed(&server->faults->health, &event);
+    return 0;
+}
+
+static int load_mark(void *arg, const struct weir_mark_record *record)
+{
+    struct reading *loading = arg;
+
+    return weir_fault_add_mark(loading->server, record, loading->err);
+}
+
+/* A boot is what many faults take; others outlive it. */
+static bool is_mended(const struct weir_server *server, const struct weir_server_mark *mark)
+{
+    return memcmp(mark->boot_id, server->boot_id, sizeof(mark->boot_id)) != 0 &&
+           mark->action != WEIR_FAULT_ACTION_SUPPORT &&
+           mark->action != WEIR_FAULT_ACTION_CHECK_MECH;
+}
+
+static int forget_what_is_over(struct weir_server *server, int64_t kept_wall_ms,
+                               struct weir_err *err)
+{
+    struct weir_server_faults *faults = server->faults;
+    int r = server->store.delete_faults(server->store.ctx, kept_wall_ms, err);
+
+    for (size_t i = faults->marks.n; r == 0 && i-- > 0;)
+        if (is_mended(server, &faults->marks.items[i]))
+            r = weir_server_faults_clear(server, weir_str(faults->marks.items[i].key),
+                                         "its node was booted", err);
+    return r;
+}
+
+/* In a transaction of its own, where there is something to forget. */
+static int tidy_up(struct weir_server *server, const struct reading *loaded, struct weir_err *err)
+{
+    uint32_t n = loaded->n_old;
+    int r;
+
+    weir_vec_foreach (mark, &server->faults->marks)
+        n += is_mended(server, mark);
+    r = n > 0 ? weir_server_begin(server, err) : 0;
+    if (n == 0 || r < 0)
+        return r;
+    r = forget_what_is_over(server, loaded->kept_wall_ms, err);
+    server->in_transaction = false;
+    if (r == 0)
+        return server->store.commit(server->store.ctx, false, err);
+    server->store.rollback(server->store.ctx);
+    return r;
+}
+
+int weir_server_faults_load(struct weir_server *server, struct weir_err *err)
+{
+    struct reading loading = {server, err, server->clock.now(server->clock.ctx).wall_ms - KEPT_MS,
+                              0};
+    int r;
+
+    server->faults = weir_mem_alloc_array(1, sizeof(*server->faults));
+    if (server->faults == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for faults");
+    weir_health_init(&server->faults->health);
+    r = server->store.each_mark(server->store.ctx, load_mark, &loading, err);
+    if (r == 0)
+        r = server->store.each_fault(server->store.ctx, load_fault, &loading, err);
+    if (r == 0)
+        r = tidy_up(server, &loading, err);
+    /* What they came to is in the marks. */
+    weir_health_tick(&server->faults->health, mono_ms(server));
+    server->faults->n_judged = server->faults->health.n_changes;
+    server->faults->is_changed = true;
+    return r;
+}
+
+void weir_server_faults_unload(struct weir_server *server)
+{
+    if (server->faults == NULL)
+        return;
+    weir_vec_foreach (mark, &server->faults->marks)
+        weir_fault_free_mark(mark);
+    weir_vec_finish(&server->faults->marks);
+    server->faults = weir_mem_free(server->faults);
+}

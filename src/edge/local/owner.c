@@ -1,0 +1,182 @@
+#include "edge/local/owner.h"
+
+#include "base/char.h"
+#include "base/err.h"
+#include "edge/local/proc.h"
+
+#include <string.h>
+
+enum { ANCESTORS_MAX = 1024, CGROUP_BYTES = 4096 };
+
+#define CGROUP_MOUNT  "/sys/fs/cgroup"
+#define GROUP_PREFIX  "/job-"
+#define MARKER_PREFIX "WEIR_ATTEMPT="
+
+/* ---- who there is ---- */
+
+static int load_shims(struct weir_owners *owners, struct weir_err *err)
+{
+    if (owners->has_shims)
+        return 0;
+    weir_vec_clear(&owners->shims);
+    for (uint32_t slot = 0; slot < owners->slots->n; slot++) {
+        struct weir_attempt_status status;
+        struct weir_owner_shim shim;
+        int r = weir_slots_holder(owners->slots, slot, &status, err);
+
+        if (r < 0)
+            return r;
+        if (r == 0)
+            continue;
+        shim = (struct weir_owner_shim){status.shim_pid, status.shim_start_ticks, status.id.serial,
+                                        status.id.nonce};
+        if (weir_vec_push(&owners->shims, shim) < 0)
+            return weir_error(err, WEIR_E_NO_MEMORY, "no memory to tell whose processes are");
+    }
+    owners->has_shims = true;
+    return 0;
+}
+
+static uint64_t serial_of_shim(struct weir_owners *owners, const struct weir_proc *proc)
+{
+    weir_vec_foreach (shim, &owners->shims)
+        if (shim->pid == proc->pid && shim->start_ticks == proc->start_ticks)
+            return shim->serial;
+    return 0;
+}
+
+static bool lives(struct weir_owners *owners, uint64_t serial)
+{
+    weir_vec_foreach (shim, &owners->shims)
+        if (shim->serial == serial)
+            return true;
+    return false;
+}
+
+/* ---- the three ways ---- */
+
+static uint64_t by_descent(struct weir_owners *owners, const struct weir_proc *proc)
+{
+    struct weir_proc at = *proc;
+
+    for (int i = 0; i < ANCESTORS_MAX; i++) {
+        uint64_t serial = serial_of_shim(owners, &at);
+
+        if (serial != 0)
+            return serial;
+        if (at.ppid <= 1 || !weir_proc_read(at.ppid, &at))
+            return 0;
+    }
+    return 0;
+}
+
+/* "…/job-17/below" behind the folder of the groups, in what /proc/PID/cgroup says; 0: none. */
+static uint64_t serial_in_group(struct weir_str groups, struct weir_str folder)
+{
+    struct weir_str mount = WEIR_STR(CGROUP_MOUNT);
+    struct weir_str rest;
+    uint64_t serial;
+    ptrdiff_t at;
+
+    if (weir_str_starts_with(folder, mount))
+        folder = weir_str_sub(folder, mount.len, folder.len);
+    at = weir_str_find(groups, folder);
+    if (folder.len == 0 || at < 0)
+        return 0;
+    rest = weir_str_sub(groups, (size_t)at + folder.len, groups.len);
+    if (!weir_str_starts_with(rest, WEIR_STR(GROUP_PREFIX)))
+        return 0;
+    rest = weir_str_sub(rest, sizeof(GROUP_PREFIX) - 1, rest.len);
+    for (at = 0; (size_t)at < rest.len && weir_char_is_digit(rest.ptr[at]);)
+        at++;
+    return weir_str_to_u64(weir_str_sub(rest, 0, (size_t)at), &serial) ? serial : 0;
+}
+
+static uint64_t by_cgroup(struct weir_owners *owners, pid_t pid)
+{
+    char text[CGROUP_BYTES];
+    uint64_t serial;
+
+    if (owners->cgroup[0] == '\0' || !weir_proc_head(pid, "cgroup", text, sizeof(text)))
+        return 0;
+    serial = serial_in_group(weir_str(text), weir_str(owners->cgroup));
+    return lives(owners, serial) ? serial : 0;
+}
+
+static uint64_t by_marker(struct weir_owners *owners, pid_t pid)
+{
+    char value[WEIR_CLUSTER_MARKER_MAX];
+    char marker[WEIR_CLUSTER_MARKER_MAX];
+
+    if (!weir_proc_environment(pid, MARKER_PREFIX, value, sizeof(value)))
+        return 0;
+    weir_vec_foreach (shim, &owners->shims) {
+        weir_cluster_marker(shim->serial, shim->nonce, marker);
+        if (strcmp(marker + sizeof(MARKER_PREFIX) - 1, value) == 0)
+            return shim->serial;
+    }
+    return 0;
+}
+
+/* ---- one process ---- */
+
+struct identity {
+    uint64_t start_ticks;
+    uint64_t pid;
+};
+
+static struct weir_str key_of(const struct identity *identity)
+{
+    return weir_str_n((const char *)identity, sizeof(*identity));
+}
+
+static int find_one(struct weir_owners *owners, uint32_t pid, struct weir_map *known,
+                    struct weir_cluster_owner *ret, struct weir_err *err)
+{
+    struct weir_cluster_owner owner = {0};
+    struct identity identity = {.pid = pid};
+    struct weir_proc proc;
+    int r = 0;
+
+    if (!weir_proc_read((pid_t)pid, &proc) || weir_proc_is_dead(&proc)) {
+        *ret = (struct weir_cluster_owner){.is_gone = true};
+        return 0;
+    }
+    identity.start_ticks = proc.start_ticks;
+    if (!weir_map_get(&owners->known, key_of(&identity), &owner.serial)) {
+        r = load_shims(owners, err);
+        if (r < 0)
+            return r;
+        owner.serial = by_descent(owners, &proc);
+        if (owner.serial == 0)
+            owner.serial = by_cgroup(owners, proc.pid);
+        if (owner.serial == 0)
+            owner.serial = by_marker(owners, proc.pid);
+    }
+    owner.is_gone = !weir_proc_uid(proc.pid, &owner.uid);
+    /* Without memory for it, it is looked for again the next time. */
+    if (owner.serial != 0)
+        weir_map_set(known, key_of(&identity), owner.serial);
+    *ret = owner;
+    return 0;
+}
+
+int weir_owners_find(struct weir_owners *owners, const uint32_t *pids, size_t n,
+                     struct weir_cluster_owner *ret_owners, struct weir_err *err)
+{
+    struct weir_map known = WEIR_MAP_INIT;
+    int r = 0;
+
+    owners->has_shims = false;
+    for (size_t i = 0; r == 0 && i < n; i++)
+        r = find_one(owners, pids[i], &known, &ret_owners[i], err);
+    weir_map_finish(&owners->known);
+    owners->known = known;
+    return r;
+}
+
+void weir_owners_finish(struct weir_owners *owners)
+{
+    weir_map_finish(&owners->known);
+    weir_vec_finish(&owners->shims);
+}

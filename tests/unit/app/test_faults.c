@@ -1,0 +1,268 @@
+/* Faults of GPUs, from what is told to what is kept: through failures and crashes. */
+#include "../support.h"
+
+#include "app/faults.h"
+#include "app_rig.h"
+#include "base/count.h"
+#include "base/err.h"
+
+#include <stdlib.h>
+
+enum { LINES_MAX = 16, SETTLED_MS = 3000 };
+
+struct line {
+    uint32_t xid;
+    uint8_t gpu;
+};
+
+static struct app_rig rig;
+static struct line lines[LINES_MAX];
+static uint64_t n_lines;
+static uint64_t n_told; /* a log that is read once */
+
+static int read_lines(void *ctx, uint64_t after, weir_fault_each each, void *arg,
+                      struct weir_err *err)
+{
+    (void)ctx;
+    (void)err;
+    if (after < n_told)
+        n_told = after;
+    while (n_told < n_lines) {
+        const struct line *line = &lines[n_told];
+        struct weir_fault_event event = {
+            .at_ms = rig.now.mono_ms,
+            .device = {.bus = line->gpu, .is_known = true},
+            .kind = WEIR_FAULT_XID,
+            .origin = WEIR_FAULT_ORIGIN_KERNEL,
+            .recovery = WEIR_FAULT_RECOVERY_ABSENT,
+            .code = line->xid,
+            .pid = -1,
+            .gpu_instance = -1,
+            .link = -1,
+            .gpc = -1,
+            .tpc = -1,
+            .text = WEIR_STR("NVRM: Xid"),
+        };
+        int r = each(arg, n_told + 1, &event);
+
+        if (r < 0)
+            return r;
+        n_told++;
+    }
+    return 0;
+}
+
+static void say(uint32_t xid, uint8_t gpu)
+{
+    assert_true(n_lines < LINES_MAX);
+    lines[n_lines++] = (struct line){xid, gpu};
+    rig.server.dirty = true;
+}
+
+static void begin_rig(void)
+{
+    n_lines = 0;
+    n_told = 0;
+    app_rig_init(&rig);
+    rig.shows_pci = true;
+    rig.server.fault_source = (struct weir_fault_source){NULL, read_lines};
+    assert_int_equal(app_rig_tick(&rig), 0);
+}
+
+/* As weir up does after a crash. */
+static void crash(void)
+{
+    app_rig_crash(&rig);
+    rig.server.fault_source = (struct weir_fault_source){NULL, read_lines};
+}
+
+static void tick_until_well(void)
+{
+    int n = 0;
+
+    while (app_rig_tick(&rig) < 0)
+        assert_true(++n < 8);
+}
+
+static void settle(void)
+{
+    app_rig_pass(&rig, SETTLED_MS);
+    tick_until_well();
+    tick_until_well();
+}
+
+static enum weir_device_health health_of(const char *key)
+{
+    const struct weir_world *world = weir_edit_view(rig.server.edit);
+    struct weir_key device = weir_key_of_device(weir_str(key));
+    uint32_t index = weir_edit_find(rig.server.edit, WEIR_TABLE_DEVICES, &device);
+
+    assert_int_not_equal(index, WEIR_NONE);
+    return (enum weir_device_health)weir_world_device(world, index)->health;
+}
+
+static const struct weir_server_mark *mark_of(const char *key)
+{
+    return weir_server_faults_mark(&rig.server, weir_str(key));
+}
+
+static void a_fault_is_settled_then_marked_and_kept(void **state)
+{
+    (void)state;
+    begin_rig();
+    say(48, 1);
+    assert_true(weir_server_faults_due(&rig.server) == INT64_MAX);
+    tick_until_well();
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_SUSPECT);
+    assert_int_equal(health_of("GPU-0"), WEIR_DEVICE_HEALTHY);
+    assert_null(mark_of("GPU-1"));
+    assert_true(weir_server_faults_due(&rig.server) < INT64_MAX);
+    settle();
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_UNHEALTHY);
+    assert_non_null(mark_of("GPU-1"));
+    assert_string_equal(app_rig_events(&rig, "gpu/GPU-1"),
+                        "gpu.unhealthy:xid:48;fatal;hardware:>NVRM: Xid\n");
+    crash();
+    tick_until_well();
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_UNHEALTHY);
+    settle();
+    assert_string_equal(app_rig_events(&rig, "gpu/GPU-1"),
+                        "gpu.unhealthy:xid:48;fatal;hardware:>NVRM: Xid\n");
+    app_rig_finish(&rig);
+}
+
+/* A crash between what is told and what it comes to. */
+static void what_was_told_is_judged_after_a_crash(void **state)
+{
+    (void)state;
+    begin_rig();
+    say(48, 2);
+    tick_until_well();
+    crash();
+    tick_until_well();
+    settle();
+    assert_int_equal(health_of("GPU-2"), WEIR_DEVICE_UNHEALTHY);
+    app_rig_finish(&rig);
+}
+
+/* Whatever write fails, at whichever place: in the end the GPU is out, once. */
+static void no_failure_loses_a_fault(void **state)
+{
+    (void)state;
+    for (int64_t fail_at = 0; fail_at < 12; fail_at++) {
+        begin_rig();
+        rig.n_writes = 0;
+        rig.fail_at = fail_at;
+        say(79, 3);
+        for (int i = 0; i < 4; i++) {
+            app_rig_tick(&rig);
+            app_rig_pass(&rig, SETTLED_MS);
+        }
+        rig.fail_at = -1;
+        settle();
+        assert_int_equal(health_of("GPU-3"), WEIR_DEVICE_UNHEALTHY);
+        assert_int_equal(rig.server.faults->marks.n, 1);
+        crash();
+        settle();
+        assert_int_equal(health_of("GPU-3"), WEIR_DEVICE_UNHEALTHY);
+        app_rig_finish(&rig);
+    }
+}
+
+static void a_boot_mends_what_a_boot_can(void **state)
+{
+    static const struct {
+        uint32_t action;
+        bool is_mended;
+    } rows[] = {{WEIR_FAULT_ACTION_RESET_GPU, true},
+                {WEIR_FAULT_ACTION_REBOOT_NODE, true},
+                {WEIR_FAULT_ACTION_CHECK_MECH, false},
+                {WEIR_FAULT_ACTION_SUPPORT, false}};
+
+    (void)state;
+    for (size_t i = 0; i < WEIR_COUNT_OF(rows); i++) {
+        static const uint8_t earlier[16] = {9};
+        struct weir_mark_record mark = {WEIR_STR("GPU-1"),
+                                        WEIR_STR("it broke"),
+                                        WEIR_STR("xid:1"),
+                                        rows[i].action,
+                                        0,
+                                        5,
+                                        earlier};
+
+        begin_rig();
+        assert_int_equal(rig.real.begin(rig.real.ctx, NULL), 0);
+        assert_int_equal(rig.real.put_mark(rig.real.ctx, &mark, NULL), 0);
+        assert_int_equal(rig.real.commit(rig.real.ctx, false, NULL), 0);
+        crash();
+        tick_until_well();
+        assert_int_equal(health_of("GPU-1"),
+                         rows[i].is_mended ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_UNHEALTHY);
+        app_rig_finish(&rig);
+    }
+}
+
+/* One that goes down is out of service, and back when it is back: it was reset. */
+static void a_gpu_that_comes_back_is_back(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    begin_rig();
+    rig.gpu_is_lost[1] = true;
+    assert_int_equal(weir_server_observe_devices(&rig.server, &err), 0);
+    tick_until_well();
+    tick_until_well();
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_UNHEALTHY);
+    assert_int_equal(weir_server_observe_devices(&rig.server, &err), 0);
+    tick_until_well();
+    rig.gpu_is_lost[1] = false;
+    assert_int_equal(weir_server_observe_devices(&rig.server, &err), 0);
+    tick_until_well();
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_HEALTHY);
+    assert_null(mark_of("GPU-1"));
+    app_rig_finish(&rig);
+}
+
+static int count(void *arg, const struct weir_fault_record *fault)
+{
+    (void)fault;
+    ++*(int *)arg;
+    return 0;
+}
+
+/* A fleet that is gone: three are marked, and each is told of once. */
+static void a_fleet_that_is_gone_is_told_of_once(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    int n = 0;
+
+    (void)state;
+    begin_rig();
+    for (int i = 0; i < RIG_GPUS; i++)
+        rig.gpu_is_lost[i] = true;
+    for (int i = 0; i < 10; i++) {
+        assert_int_equal(weir_server_observe_devices(&rig.server, &err), 0);
+        app_rig_pass(&rig, 1000);
+        tick_until_well();
+    }
+    assert_int_equal(rig.server.faults->marks.n, 3);
+    assert_true(rig.server.faults->is_held);
+    assert_int_equal(rig.real.each_fault(rig.real.ctx, count, &n, NULL), 0);
+    assert_int_equal(n, RIG_GPUS);
+    app_rig_finish(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fault_is_settled_then_marked_and_kept),
+        cmocka_unit_test(what_was_told_is_judged_after_a_crash),
+        cmocka_unit_test(no_failure_loses_a_fault),
+        cmocka_unit_test(a_boot_mends_what_a_boot_can),
+        cmocka_unit_test(a_gpu_that_comes_back_is_back),
+        cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
