@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -252,9 +253,10 @@ static void a_process_is_named_with_its_xid(void **state)
     char text[32];
 
     (void)state;
+    assert_int_equal(prctl(PR_SET_NAME, "trainer"), 0);
     snprintf(text, sizeof(text), "gpu 0 xid 31 pid %d", (int)getpid());
     order(text);
-    snprintf(text, sizeof(text), "31, pid=%d, name=test-edge_sim_f", (int)getpid());
+    snprintf(text, sizeof(text), "31, pid=%d, name=trainer", (int)getpid());
     assert_non_null(strstr(kmsg(), text));
     assert_null(strstr(kmsg(), "154"));
     order("gpu 0 xid 999");
