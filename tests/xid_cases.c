@@ -168,7 +168,7 @@ static void feed_scene(struct scene *scene, unsigned n_episodes, bool one_job)
             now_ms = episode * hour_ms + (int64_t)i * STEP_MS;
             scene->events[i].at_ms = now_ms;
             if (n_episodes > 1)
-                scene->events[i].job = one_job ? 1 : episode + 1;
+                scene->events[i].user = one_job ? 1 : episode + 1;
             (void)weir_health_feed(&health, &scene->events[i]);
         }
     weir_health_tick(&health, now_ms + WEIR_INCIDENT_SETTLE_MS);

@@ -52,7 +52,7 @@ struct numbers {
     int64_t recovery;
     int64_t wants_reset, wants_drain;
     int64_t code, caused_by;
-    int64_t pid, job;
+    int64_t pid, user;
     int64_t gpu_instance, link, gpc, tpc;
 };
 
@@ -71,7 +71,7 @@ static const struct {
     {"code", offsetof(struct numbers, code), 0, UINT32_MAX, 0},
     {"caused_by", offsetof(struct numbers, caused_by), 0, UINT32_MAX, 0},
     {"pid", offsetof(struct numbers, pid), 0, INT64_MAX, -1},
-    {"job", offsetof(struct numbers, job), 0, INT64_MAX, 0},
+    {"user", offsetof(struct numbers, user), 0, INT64_MAX, 0},
     {"gpu_instance", offsetof(struct numbers, gpu_instance), 0, INT32_MAX, -1},
     {"link", offsetof(struct numbers, link), 0, INT32_MAX, -1},
     {"gpc", offsetof(struct numbers, gpc), 0, INT32_MAX, -1},
@@ -96,7 +96,7 @@ static struct numbers numbers_of(const struct weir_fault_event *e)
         .code = e->code,
         .caused_by = e->caused_by,
         .pid = e->pid,
-        .job = (int64_t)e->job,
+        .user = (int64_t)e->user,
         .gpu_instance = e->gpu_instance,
         .link = e->link,
         .gpc = e->gpc,
@@ -191,7 +191,7 @@ static void take_numbers(const struct numbers *n, struct weir_fault_event *e)
     e->code = (uint32_t)n->code;
     e->caused_by = (uint32_t)n->caused_by;
     e->pid = n->pid;
-    e->job = (uint64_t)n->job;
+    e->user = (uint64_t)n->user;
     e->gpu_instance = (int32_t)n->gpu_instance;
     e->link = (int32_t)n->link;
     e->gpc = (int32_t)n->gpc;

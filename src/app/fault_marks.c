@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CAUSE_BYTES_MAX = 128 };
+enum { CAUSE_BYTES_MAX = 128, SUBJECT_BYTES = WEIR_GPU_UUID_BYTES + 8, NODE_SUBJECT_BYTES = 144 };
 
 /* ---- marks ---- */
 
@@ -65,15 +65,24 @@ static void drop_mark(struct weir_server *server, struct weir_server_mark *mark)
     server->dirty = true;
 }
 
+static const char *subject_of(struct weir_str key, char text[SUBJECT_BYTES])
+{
+    return weir_str_format(text, SUBJECT_BYTES, "gpu/%.*s",
+                           WEIR_STR_ARG(weir_str_cut(key, WEIR_GPU_UUID_BYTES)));
+}
+
+static const char *node_subject(struct weir_str name, char text[NODE_SUBJECT_BYTES])
+{
+    return weir_str_format(text, NODE_SUBJECT_BYTES, "node/%.*s", WEIR_STR_ARG(name));
+}
+
 static int tell(struct weir_server *server, const char *kind, struct weir_str key,
                 struct weir_str cause, struct weir_str after, struct weir_err *err)
 {
-    char subject[WEIR_GPU_UUID_BYTES + 8];
+    char subject[SUBJECT_BYTES];
 
-    snprintf(subject, sizeof(subject), "gpu/%.*s",
-             WEIR_STR_ARG(weir_str_cut(key, WEIR_GPU_UUID_BYTES)));
-    return weir_server_event(server, WEIR_STR("weir"), kind, weir_str(subject), cause, WEIR_STR(""),
-                             after, err);
+    return weir_server_event(server, WEIR_STR("weir"), kind, weir_str(subject_of(key, subject)),
+                             cause, WEIR_STR(""), after, err);
 }
 
 static int mark_gpu(struct weir_server *server, struct weir_str key,
@@ -172,7 +181,7 @@ static int tell_of_unknown(struct weir_server *server, const struct weir_inciden
                            struct weir_err *err)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
-    char subject[128] = "node/";
+    char subject[NODE_SUBJECT_BYTES];
     int r;
 
     weir_log_warn("gpu.fault", "%04x:%02x:%02x.0, which the driver does not show: %s (%s)",
@@ -180,10 +189,8 @@ static int tell_of_unknown(struct weir_server *server, const struct weir_inciden
                   incident->evidence, incident->class);
     if (!weir_table_is_live(&world->tables[WEIR_TABLE_NODES], incident->device.node))
         return 0;
-    snprintf(subject, sizeof(subject), "node/%.*s",
-             WEIR_STR_ARG(weir_str_cut(
-                 weir_world_string(world, weir_world_node(world, incident->device.node)->name),
-                 100)));
+    node_subject(weir_world_string(world, weir_world_node(world, incident->device.node)->name),
+                 subject);
     r = weir_server_begin(server, err);
     if (r == 0)
         r = weir_server_event(server, WEIR_STR("weir"), "gpu.fault", weir_str(subject),
@@ -192,12 +199,66 @@ static int tell_of_unknown(struct weir_server *server, const struct weir_inciden
     return r < 0 ? weir_server_fail(server, r, err) : 0;
 }
 
+struct asking {
+    const struct weir_server *server;
+    const char *kind;
+    int64_t since_mono_ms;
+    bool has_one;
+};
+
+static int on_event(void *arg, const struct weir_event_record *event)
+{
+    struct asking *asking = arg;
+
+    asking->has_one = asking->has_one || (weir_str_eq_c(event->kind, asking->kind) &&
+                                          memcmp(event->boot_id, asking->server->boot_id,
+                                                 sizeof(asking->server->boot_id)) == 0 &&
+                                          event->mono_ms >= asking->since_mono_ms);
+    return 0;
+}
+
+/* Whether something was done for what an earlier life was told: what is not so any more, a person
+ * (or a reset) has put back since. */
+static int was_dealt_with(struct weir_server *server, const struct weir_incident *incident,
+                          const char *kind, const char *subject, bool *ret_was,
+                          struct weir_err *err)
+{
+    struct weir_now now = server->clock.now(server->clock.ctx);
+    struct asking asking = {server, kind, incident->first_ms, false};
+    struct weir_event_filter filter = {.until = INT64_MAX,
+                                       .limit = UINT32_MAX,
+                                       .subject = weir_str(subject)};
+    int r = 0;
+
+    if (incident->decided <= server->faults->n_loaded)
+        r = server->store.events_since(server->store.ctx,
+                                       now.wall_ms - (now.mono_ms - incident->first_ms),
+                                       &filter.after, err);
+    if (r == 0 && incident->decided <= server->faults->n_loaded)
+        r = server->store.each_event(server->store.ctx, &filter, on_event, &asking, err);
+    *ret_was = asking.has_one;
+    return r;
+}
+
+static int take_out_one(struct weir_server *server, struct weir_str key,
+                        const struct weir_incident *incident, struct weir_err *err)
+{
+    char subject[SUBJECT_BYTES];
+    bool was = false;
+    int r = 0;
+
+    if (weir_fault_find_mark(server, key) == NULL)
+        r = was_dealt_with(server, incident, "gpu.unhealthy", subject_of(key, subject), &was, err);
+    return r < 0 || was ? r : mark_gpu(server, key, incident, err);
+}
+
 static int take_out(struct weir_server *server, const struct weir_incident *incident,
                     enum weir_fault_outcome outcome, struct weir_err *err)
 {
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_gpu_device *devices = NULL;
     uint32_t n = weir_fault_list(server, &arena, &devices);
+    bool may = may_mark(server, n); /* one fault of several GPUs counts once */
     uint32_t n_there = 0;
     int r = 0;
 
@@ -208,8 +269,8 @@ static int take_out(struct weir_server *server, const struct weir_incident *inci
             !weir_fault_concerns(incident, outcome, &at))
             continue;
         n_there++;
-        if (may_mark(server, n))
-            r = mark_gpu(server, devices[i].uuid, incident, err);
+        if (may || weir_fault_find_mark(server, devices[i].uuid) != NULL)
+            r = take_out_one(server, devices[i].uuid, incident, err);
     }
     return r == 0 && n_there == 0 ? tell_of_unknown(server, incident, err) : r;
 }
@@ -223,16 +284,26 @@ static int take_node_out(struct weir_server *server, const struct weir_incident 
     struct weir_cordon_record record = {WEIR_SUBJECT_NODE, WEIR_NODE_CORDONED, WEIR_STR(""),
                                         weir_str_cut(weir_str(incident->evidence),
                                                      CAUSE_BYTES_MAX)};
+    char subject[NODE_SUBJECT_BYTES];
     struct weir_node *node;
+    bool was;
     int r;
 
     if (!weir_table_is_live(&world->tables[WEIR_TABLE_NODES], index) ||
         weir_world_node(world, index)->phase != WEIR_NODE_READY)
         return 0;
     record.name = weir_world_string(world, weir_world_node(world, index)->name);
+    r = was_dealt_with(server, incident, "node.phase", node_subject(record.name, subject), &was,
+                       err);
+    if (r < 0 || was)
+        return r;
     r = weir_server_begin(server, err);
     if (r == 0)
         r = server->store.put_cordon(server->store.ctx, &record, err);
+    if (r == 0)
+        r = weir_server_event(server, WEIR_STR("weir"), "node.phase", weir_str(subject),
+                              weir_str(incident->class), WEIR_STR(""),
+                              weir_str(weir_node_phase_name(WEIR_NODE_CORDONED)), err);
     if (r < 0)
         return weir_server_fail(server, r, err);
     weir_log_warn("node.cordoned", "%.*s: %s", WEIR_STR_ARG(record.name), incident->evidence);
@@ -290,6 +361,21 @@ static int judge(struct weir_server *server, const struct weir_incident *inciden
     return 0;
 }
 
+/* What an earlier life was told it may have judged, and may not: only what it should have taken out
+ * is looked at again, while that is news. What was over before it was read is judged where it came
+ * while nobody was there to read it, not where the log tells of times before weir's. */
+static bool is_to_judge(const struct weir_server_faults *faults,
+                        const struct weir_incident *incident)
+{
+    if (incident->decided <= faults->n_judged)
+        return false;
+    if (incident->decided <= faults->n_loaded)
+        return incident->state == WEIR_INCIDENT_DECIDED &&
+               weir_incident_outcome(incident) >= WEIR_FAULT_OUTCOME_DEVICE;
+    return incident->state == WEIR_INCIDENT_DECIDED ||
+           (incident->state == WEIR_INCIDENT_CLOSED && faults->has_past);
+}
+
 int weir_server_faults_judge(struct weir_server *server, struct weir_err *err)
 {
     struct weir_server_faults *faults = server->faults;
@@ -305,7 +391,7 @@ int weir_server_faults_judge(struct weir_server *server, struct weir_err *err)
         const struct weir_incident *incident = &faults->health.incidents[i];
         int r;
 
-        if (incident->state != WEIR_INCIDENT_DECIDED || incident->changed <= faults->n_judged)
+        if (!is_to_judge(faults, incident))
             continue;
         r = judge(server, incident, err);
         if (r < 0)

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/time.h"
@@ -13,10 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    KEPT_MS = 24 * 60 * 60 * 1000, /* as long as repetition counts */
-    EVENT_BYTES_MAX = 16 * 1024
-};
+enum { EVENT_BYTES_MAX = 16 * 1024, STORED_OF_EACH = 32, STORED_EVERY_MS = 1000 };
 
 static int64_t mono_ms(const struct weir_server *server)
 {
@@ -69,19 +67,23 @@ uint32_t weir_fault_list(struct weir_server *server, struct weir_arena *arena,
     return server->gpu.list(server->gpu.ctx, arena, ret_devices, &n, NULL) < 0 ? 0 : n;
 }
 
-/* The job that has the device for itself; 0: none, or one of several. */
-static uint64_t job_on(const struct weir_server *server, struct weir_str uuid)
+/* A number for whoever submitted the job that has the device for itself, the same in every life of
+ * the server; 0: there is none, or several share it. */
+static uint64_t user_on(const struct weir_server *server, struct weir_str uuid)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_key key = weir_key_of_device(uuid);
     uint32_t device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
     uint32_t first = device == WEIR_NONE ? WEIR_NONE : weir_world_device(world, device)->first_hold;
+    struct weir_str owner;
     const struct weir_hold *hold;
 
     if (first == WEIR_NONE || weir_world_hold(world, first)->next_of_device != WEIR_NONE)
         return 0;
     hold = weir_world_hold(world, first);
-    return weir_world_workload(world, weir_world_task(world, hold->task)->workload)->number;
+    owner = weir_world_string(
+        world, weir_world_workload(world, weir_world_task(world, hold->task)->workload)->owner);
+    return weir_hash_sip13(0, 0, owner.ptr, owner.len) >> 1 | 1;
 }
 
 /* The log names a place on the bus; whose it is, and what runs there, is known here. */
@@ -99,7 +101,7 @@ static void locate(struct weir_server *server, struct weir_fault_event *event)
             !weir_fault_same_address(&at, &event->device))
             continue;
         event->device.node = at.node;
-        event->job = job_on(server, devices[i].uuid);
+        event->user = user_on(server, devices[i].uuid);
         return;
     }
 }
@@ -136,20 +138,59 @@ static bool is_evidence(const struct weir_fault_event *event)
     return event->kind != WEIR_FAULT_NONE && event->origin == WEIR_FAULT_ORIGIN_KERNEL;
 }
 
+/* Of a storm one event in a second is, and what changes something. */
+static bool is_to_store(struct weir_server_faults *faults, const struct weir_incident *incident,
+                        uint64_t n_changes_before, int64_t at_ms)
+{
+    int64_t *stored_ms;
+
+    if (incident == NULL) /* a half of a message, or no room to note it */
+        return true;
+    stored_ms = &faults->stored_mono_ms[incident - faults->health.incidents];
+    if (incident->n_events > STORED_OF_EACH && faults->health.n_changes == n_changes_before &&
+        at_ms - *stored_ms < STORED_EVERY_MS)
+        return false;
+    *stored_ms = at_ms;
+    return true;
+}
+
+/* A write that fails fails the transaction: then the state is built anew from what is stored. */
 static int take(struct weir_server *server, struct weir_fault_event *event, uint64_t seq,
                 struct weir_err *err)
 {
-    int r;
+    struct weir_server_faults *faults = server->faults;
+    uint64_t n_changes = faults->health.n_changes;
+    const struct weir_incident *incident;
 
     if (!is_evidence(event))
         return 0;
-    r = store_fault(server, event, seq, err);
-    if (r < 0)
-        return r;
-    weir_health_feed(&server->faults->health, event);
-    server->faults->is_changed = true;
+    incident = weir_health_feed(&faults->health, event);
+    faults->is_changed = true;
     server->dirty = true;
+    if (is_to_store(faults, incident, n_changes, event->at_ms)) {
+        faults->passed_seq = seq > 0 ? 0 : faults->passed_seq;
+        return store_fault(server, event, seq, err);
+    }
+    faults->passed_seq = seq > 0 ? seq : faults->passed_seq;
     return 0;
+}
+
+/* How far the log was read, or the end of a storm would be news again at the next start. */
+static int store_position(struct weir_server *server, struct weir_err *err)
+{
+    struct weir_fault_event nothing = {.at_ms = mono_ms(server),
+                                       .recovery = WEIR_FAULT_RECOVERY_ABSENT,
+                                       .pid = -1,
+                                       .gpu_instance = -1,
+                                       .link = -1,
+                                       .gpc = -1,
+                                       .tpc = -1};
+    uint64_t seq = server->faults->passed_seq;
+
+    server->faults->passed_seq = 0;
+    nothing.device.node = node_of(server, WEIR_STR(""));
+    server->dirty = true;
+    return store_fault(server, &nothing, seq, err);
 }
 
 struct reading {
@@ -159,6 +200,17 @@ struct reading {
     uint32_t n_old;       /* … so many */
 };
 
+/* The kernel's clock stands while the machine sleeps, and drifts: what came since the log was last
+ * read to its end did so between then and now, whatever it says. */
+static int64_t when(const struct weir_server *server, int64_t told_ms)
+{
+    int64_t now_ms = mono_ms(server);
+
+    if (told_ms < server->faults->read_mono_ms)
+        return server->faults->read_mono_ms;
+    return told_ms < now_ms ? told_ms : now_ms;
+}
+
 static int on_line(void *arg, uint64_t seq, const struct weir_fault_event *told)
 {
     struct reading *reading = arg;
@@ -166,6 +218,7 @@ static int on_line(void *arg, uint64_t seq, const struct weir_fault_event *told)
     struct weir_fault_event event = *told;
     int r;
 
+    event.at_ms = when(server, told->at_ms);
     locate(server, &event);
     r = take(server, &event, seq, reading->err);
     if (r == 0)
@@ -177,14 +230,21 @@ int weir_server_faults_read(struct weir_server *server, struct weir_err *err)
 {
     struct weir_err why = WEIR_ERR_INIT;
     struct reading reading = {.server = server, .err = &why};
+    int64_t now_ms = mono_ms(server);
+    uint64_t before;
+    bool is_quiet;
     int r;
 
     if (server->fault_source.read == NULL || server->faults == NULL)
         return 0;
+    before = server->faults->last_seq;
     r = server->fault_source.read(server->fault_source.ctx, server->faults->last_seq, on_line,
                                   &reading, &why);
+    is_quiet = server->faults->passed_seq > 0 && server->faults->last_seq == before;
     if (r == 0)
-        return 0;
+        server->faults->read_mono_ms = now_ms;
+    if (r >= 0)
+        return is_quiet ? store_position(server, err) : 0;
     if (server->failed != 0)
         return weir_error_pass(err, &why);
     weir_log_warn("faults.read", "%s", why.text);
@@ -214,7 +274,7 @@ int weir_server_faults_note(struct weir_server *server, const struct weir_gpu_ev
             recovery = (uint8_t)gpu->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION];
         if (!weir_fault_from_nvml(told->type, told->data, recovery, &at, told->seen_ms, &event))
             return 0;
-        event.job = job_on(server, gpu->uuid);
+        event.user = user_on(server, gpu->uuid);
         return take(server, &event, 0, err);
     }
     return 0;
@@ -270,7 +330,7 @@ static int note_state(struct weir_server *server, const struct weir_gpu_device *
     if ((seen->state != WEIR_GPU_LOST && seen->state != WEIR_GPU_RESET_REQUIRED) ||
         weir_fault_find_mark(server, seen->uuid) != NULL || was_down(server, seen->uuid))
         return 0;
-    event.job = job_on(server, seen->uuid);
+    event.user = user_on(server, seen->uuid);
     return take(server, &event, 0, err);
 }
 
@@ -282,7 +342,8 @@ static bool was_reset(struct weir_server_mark *mark, const struct weir_gpu_devic
                  weir_gpu_has_metric(&seen->sample->metrics, WEIR_GPU_RECOVERY_ACTION) &&
                  seen->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION] != WEIR_FAULT_RECOVERY_NONE;
 
-    if (seen->state != WEIR_GPU_READY || wants)
+    /* One that hangs for a while may be as bad as before. */
+    if (seen->state == WEIR_GPU_LOST || seen->state == WEIR_GPU_RESET_REQUIRED || wants)
         mark->was_down = true;
     return mark->was_down && is_new && seen->state == WEIR_GPU_READY && !wants &&
            mark->action != WEIR_FAULT_ACTION_SUPPORT &&
@@ -400,8 +461,8 @@ static int tidy_up(struct weir_server *server, const struct reading *loaded, str
 
 int weir_server_faults_load(struct weir_server *server, struct weir_err *err)
 {
-    struct reading loading = {server, err, server->clock.now(server->clock.ctx).wall_ms - KEPT_MS,
-                              0};
+    struct reading loading = {
+        server, err, server->clock.now(server->clock.ctx).wall_ms - WEIR_SERVER_FAULTS_KEPT_MS, 0};
     int r;
 
     server->faults = weir_mem_alloc_array(1, sizeof(*server->faults));
@@ -413,9 +474,9 @@ int weir_server_faults_load(struct weir_server *server, struct weir_err *err)
         r = server->store.each_fault(server->store.ctx, load_fault, &loading, err);
     if (r == 0)
         r = tidy_up(server, &loading, err);
-    /* What they came to is in the marks. */
     weir_health_tick(&server->faults->health, mono_ms(server));
-    server->faults->n_judged = server->faults->health.n_changes;
+    server->faults->n_loaded = server->faults->health.n_changes;
+    server->faults->has_past = server->faults->last_seq > 0;
     server->faults->is_changed = true;
     return r;
 }

@@ -30,13 +30,21 @@ struct weir_server_mark {
     int64_t since_mono_ms; /* readings from before do not count; 0: none is older */
 };
 
+/* As long as repetition counts. */
+#define WEIR_SERVER_FAULTS_KEPT_MS ((int64_t)24 * 60 * 60 * 1000)
+
 struct weir_server_faults {
     struct weir_health health;
     struct weir_server_marks weir_vec(struct weir_server_mark) marks;
     uint64_t n_judged; /* of health.n_changes */
-    uint64_t last_seq; /* of the kernel's log, in this boot */
-    bool is_changed;   /* the devices are to be looked at again */
-    bool is_held;      /* the circuit breaker is open */
+    uint64_t n_loaded; /* likewise: what was decided up to there an earlier life may have judged */
+    uint64_t passed_seq; /* read and not stored: nothing more came of it; 0: none since the last */
+    int64_t stored_mono_ms[WEIR_INCIDENTS_MAX]; /* when an event of the incident was stored last */
+    uint64_t last_seq;                          /* of the kernel's log, in this boot */
+    bool has_past;        /* an earlier life read that log: what is new in it came since */
+    int64_t read_mono_ms; /* when it was read to its end; 0: not yet */
+    bool is_changed;      /* the devices are to be looked at again */
+    bool is_held;         /* the circuit breaker is open */
 };
 
 /* Builds it from the store; the nodes must be there. */

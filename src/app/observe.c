@@ -451,10 +451,20 @@ static int mark_missing(struct weir_server *server, const struct weir_bitset *se
     int r = 0;
 
     for (uint32_t i = weir_table_next(devices, 0); r == 0 && i != WEIR_NONE;
-         i = weir_table_next(devices, i + 1))
-        if (!weir_bitset_has(seen, i))
+         i = weir_table_next(devices, i + 1)) {
+        const struct weir_world *state = weir_edit_view(server->edit);
+        const struct weir_server_mark *mark;
+
+        if (weir_bitset_has(seen, i))
+            continue;
+        mark = weir_server_faults_mark(server,
+                                       weir_world_string(state, weir_world_device(state, i)->uuid));
+        if (mark != NULL)
+            r = set_health(server, i, WEIR_DEVICE_UNHEALTHY, weir_str(mark->cause), err);
+        else
             r = set_health(server, i, WEIR_DEVICE_LOST, WEIR_STR("the driver does not list it"),
                            err);
+    }
     return r;
 }
 

@@ -1,5 +1,6 @@
 /* Old history goes, a little at a time: nobody else is served meanwhile, and removing a file takes
  * ext4 a fraction of a millisecond. */
+#include "app/faults.h"
 #include "app/server.h"
 #include "base/log.h"
 
@@ -38,6 +39,8 @@ bool weir_server_prune(struct weir_server *server, struct weir_now now)
         r = is_more =
             store->prune(store->ctx, now.wall_ms - server->keep_ended_ms, last - KEEP_EVENTS,
                          RECORDS_AT_ONCE, remove_output, &removing, &err);
+        if (r >= 0)
+            r = store->delete_faults(store->ctx, now.wall_ms - WEIR_SERVER_FAULTS_KEPT_MS, &err);
         if (r >= 0)
             r = store->commit(store->ctx, false, &err);
         else

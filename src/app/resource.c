@@ -561,19 +561,19 @@ int weir_resource_assumed(const struct weir_tree *spec, const struct weir_resour
     int64_t n_cpus = whole_amount(&ask->shape, WEIR_RES_CPU);
     const struct {
         const char *field;
-        enum weir_tree_kind kind;
         const char *text;
+        enum weir_tree_kind kind;
         bool is_left_out;
     } fields[] = {
-        {"queue", WEIR_TREE_STRING, weir_str_dup(ask->queue, arena), false},
-        {"class", WEIR_TREE_STRING, weir_class_name((enum weir_class)w->class), false},
-        {"priority", WEIR_TREE_NUMBER, weir_arena_printf(arena, "%d", w->priority), false},
-        {"preemptible", WEIR_TREE_BOOL, w->preemptible ? "true" : "false", false},
+        {"queue", weir_str_dup(ask->queue, arena), WEIR_TREE_STRING, false},
+        {"class", weir_class_name((enum weir_class)w->class), WEIR_TREE_STRING, false},
+        {"priority", weir_arena_printf(arena, "%d", w->priority), WEIR_TREE_NUMBER, false},
+        {"preemptible", w->preemptible ? "true" : "false", WEIR_TREE_BOOL, false},
         /* A part of a GPU is asked for by its memory: no number of whole ones stands for it. */
-        {"gpus", WEIR_TREE_STRING,
+        {"gpus",
          weir_arena_printf(arena, "%lld", (long long)whole_amount(&ask->shape, WEIR_RES_GPU)),
-         weir_tree_get(spec, "gpuMemory") != NULL},
-        {"cpu", WEIR_TREE_STRING, weir_arena_printf(arena, "%lld", (long long)n_cpus), n_cpus == 0},
+         WEIR_TREE_STRING, weir_tree_get(spec, "gpuMemory") != NULL},
+        {"cpu", weir_arena_printf(arena, "%lld", (long long)n_cpus), WEIR_TREE_STRING, n_cpus == 0},
     };
     struct weir_tree *assumed = weir_tree_add(NULL, WEIR_TREE_OBJECT, WEIR_STR(""), arena);
 

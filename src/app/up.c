@@ -55,6 +55,7 @@ struct up {
     struct weir_local *local;
     struct weir_gpus *gpus;
     struct weir_kernlog *kernlog; /* NULL: it may not be read */
+    bool kernlog_is_broken;       /* and cannot be watched */
     struct weir_api *api;
     struct weir_server server;
     struct weir_service service;
@@ -171,16 +172,26 @@ static void on_gpus(uv_poll_t *poll, int status, int events)
     up->devices_mono_ms = read_clock(NULL).mono_ms;
 }
 
-/* The tick reads it. */
+/* The tick reads it. Until it has there is something to read, all the time, so what comes next is
+ * left to the once-a-second look: a kernel that chats makes no tick of every line, and a tick that
+ * has to wait is not asked for without pause. */
 static void on_kernlog(uv_poll_t *poll, int status, int events)
 {
     struct up *up = poll->data;
 
     (void)events;
-    if (status < 0)
-        uv_poll_stop(poll);
-    else if (!up->server.is_stopping)
+    uv_poll_stop(poll);
+    up->kernlog_is_broken = status < 0;
+    if (status >= 0 && !up->server.is_stopping)
         up->server.dirty = true;
+}
+
+static void watch_kernlog(struct up *up)
+{
+    if (up->kernlog == NULL || weir_kernlog_fd(up->kernlog) < 0 || up->kernlog_is_broken ||
+        up->server.is_stopping || uv_is_active((uv_handle_t *)&up->kernlog_notes))
+        return;
+    uv_poll_start(&up->kernlog_notes, UV_READABLE, on_kernlog);
 }
 
 static void note_launcher(struct up *up, int result, const char *why)
@@ -263,6 +274,7 @@ static void on_look(uv_timer_t *timer)
     if (weir_server_wake(&up->server) <= now.wall_ms)
         up->server.dirty = true;
     tick(up);
+    watch_kernlog(up);
     if (up->server.store.sync(up->server.store.ctx, &err) < 0)
         weir_log_warn("store.sync", "%s", err.text);
     if (now.mono_ms - up->prune_mono_ms >= PRUNE_EVERY_MS && !up->server.in_transaction) {
@@ -315,7 +327,7 @@ static int start_loop(struct up *up, struct weir_err *err)
         if (r < 0)
             return weir_error(err, WEIR_E_IO, "watch the kernel's log: %s", uv_strerror(r));
         up->kernlog_notes.data = up;
-        uv_poll_start(&up->kernlog_notes, UV_READABLE, on_kernlog);
+        watch_kernlog(up);
     }
     uv_check_init(&up->loop, &up->after_io);
     uv_timer_init(&up->loop, &up->wake);

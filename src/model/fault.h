@@ -112,7 +112,7 @@ struct weir_fault_event {
     uint32_t code;    /* Xid or SXid */
     uint32_t caused_by;
     int64_t pid;          /* -1: unknown */
-    uint64_t job;         /* the caller's number of the job that ran there; 0: unknown */
+    uint64_t user;        /* the caller's number of the user whose job ran there; 0: unknown */
     int32_t gpu_instance; /* -1: the whole GPU */
     int32_t link;         /* -1: none named */
     int32_t gpc;          /* -1: unknown */

@@ -15,8 +15,9 @@ typedef int (*weir_fault_each)(void *arg, uint64_t seq, const struct weir_fault_
 struct weir_fault_source {
     void *ctx;
     /* Every event of records above `after` that was not told yet; where `after` is less than what
-     * was, that is told again, as far as it is still there. Never waits. Returns each()'s code, or
-     * an error of its own. NULL: there is no such log. */
+     * was, that is told again, as far as it is still there. Never waits. Returns 1 where more is
+     * there than one call reads, each()'s code where that ended it, or an error of its own. NULL:
+     * there is no such log. */
     int (*read)(void *ctx, uint64_t after, weir_fault_each each, void *arg, struct weir_err *err);
 };
 

@@ -104,6 +104,17 @@ def test_a_fault_of_the_application_is_its_own(t):
     assert [event['kind'] for event in events] == ['gpu.fault'], events
 
 
+def test_the_first_gpu_that_is_lost_takes_no_other_with_it(t):
+    """Three lines say it, and the first alone which GPU it is."""
+    server = t.serve('--simulate', '2xH100')
+    wait_read(server)
+    server.cli('sim', 'fault', 'gpu', '0', 'lost')
+    wait_for('it to be taken out', lambda: [gpu['state'] for gpu in gpus(server).values()].count('unhealthy') == 1)
+    time.sleep(1.5)
+    assert sorted(gpu['state'] for gpu in gpus(server).values()) == ['free', 'unhealthy'], gpus(server)
+    assert [node['state'] for node in json.loads(server.cli('get', 'nodes', '-o', 'json').stdout)] == ['ready']
+
+
 def test_a_process_cannot_forge_a_fault(t):
     """Only the kernel has facility 0; what cannot be read at all does no harm."""
     server = t.serve('--simulate', '1xH100')

@@ -254,7 +254,7 @@ class Clients(unittest.TestCase):
     def test_nvidia_ctk(self):
         tool = os.environ.get("WEIR_NVIDIA_CTK") or shutil.which("nvidia-ctk")
         if tool is None:
-            self.skipTest("no nvidia-ctk: name it in WEIR_NVIDIA_CTK")
+            self.skipTest("no nvidia-ctk: ./dev check builds it where there is a Go that can, else name it in WEIR_NVIDIA_CTK")
         if os.geteuid() != 0:
             self.skipTest("device nodes need root")
         self.make_fleet("2x2xH100")
@@ -321,7 +321,8 @@ class Jobs(unittest.TestCase):
 
     def test_every_profile_is_seen_by_all(self):
         names = list(BOUNDS)
-        jobs = {name: self.start("--sim-profile", name, "--gpu-memory", f"{10 + i}Gi") for i, name in enumerate(names)}
+        jobs = {name: self.start("--sim-profile", name, "--gpus", "1", "--gpu-memory", f"{10 + i}Gi")
+                for i, name in enumerate(names)}
         self.wait_until_busy(jobs["steady"][2][0])
         shown = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("python", "-c", PYNVML_SCRIPT))["gpus"]}
         stats = {gpu["uuid"]: gpu for gpu in json.loads(self.run_client("gpustat", "--json"))["gpus"]}

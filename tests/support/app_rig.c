@@ -81,8 +81,9 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                                          .class = WEIR_STR("h100-sxm"),
                                          .index = i,
                                          .pci = weir_str(rig->shows_pci ? places[i] : ""),
-                                         .state =
-                                             rig->gpu_is_lost[i] ? WEIR_GPU_LOST : WEIR_GPU_READY,
+                                         .state = rig->gpu_is_lost[i] ? WEIR_GPU_LOST
+                                                  : rig->gpu_hangs[i] ? WEIR_GPU_HUNG
+                                                                      : WEIR_GPU_READY,
                                          .valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_COMPUTE_MODE,
                                          .compute_mode = rig->gpu_is_exclusive[i] ? 3 : 0,
                                          .memory_total_bytes = RIG_GPU_BYTES};

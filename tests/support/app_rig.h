@@ -68,6 +68,7 @@ struct app_rig {
     /* the devices */
     bool gpu_is_absent[RIG_GPUS];
     bool gpu_is_lost[RIG_GPUS];
+    bool gpu_hangs[RIG_GPUS];
     bool shows_pci; /* GPU-n is at 0000:0n:00.0: without, no fault is of it */
     bool gpu_is_exclusive[RIG_GPUS];
     int list_result;

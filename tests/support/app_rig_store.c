@@ -139,6 +139,31 @@ static int store_get_request(void *ctx, struct weir_str owner, struct weir_str k
     return rig->real.get_request(rig->real.ctx, owner, key, ret_digest, ret_number, err);
 }
 
+static int store_each_event(void *ctx, const struct weir_event_filter *filter,
+                            int (*each)(void *arg, const struct weir_event_record *event),
+                            void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_event(rig->real.ctx, filter, each, arg, err);
+}
+
+static int store_events_since(void *ctx, int64_t wall_ms, int64_t *ret_after, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.events_since(rig->real.ctx, wall_ms, ret_after, err);
+}
+
+static int store_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
+                       int (*each)(void *arg, const struct weir_task_record *task), void *arg,
+                       struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.prune(rig->real.ctx, wall_ms, event_seq, limit, each, arg, err);
+}
+
 static int store_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err)
 {
     struct app_rig *rig = ctx;
@@ -175,6 +200,9 @@ struct weir_store app_rig_wrap_store(struct app_rig *rig)
         .each_workload = store_each_workload,
         .each_task = store_each_task,
         .find_cordon = store_find_cordon,
+        .each_event = store_each_event,
+        .events_since = store_events_since,
+        .prune = store_prune,
         .get_workload = store_get_workload,
         .get_request = store_get_request,
         .last_event = store_last_event,

@@ -392,7 +392,7 @@ def main(arguments):
         print(problem or f"dev: no stage and no test is called like {' or '.join(unknown)}; ./dev check --list",
               file=sys.stderr)
         return 1 if problem else 2
-    if any(stage.name.startswith("test") for stage in picked) and not need("need_python_tools"):
+    if any(stage.name.startswith("test") for stage in picked) and not need("need_python_tools", "need_nvidia_ctk"):
         return 3
     total = Runner(picked).run()
     print(total)

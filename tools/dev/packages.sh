@@ -87,3 +87,23 @@ need_python_tools() {
     }
     cp "$list" .venv/installed.txt
 }
+
+# NVIDIA's nvidia-ctk, which a test asks whether it believes the simulated NVML. It is built, by a newer Go than Debian 12
+# has: without one that test is skipped, and says so.
+need_nvidia_ctk() {
+    local version=v1.20.2 log
+
+    if [ "$(cat .venv/nvidia-ctk.txt 2>/dev/null)" = "$version" ] || ! command -v go >/dev/null; then
+        return 0
+    fi
+    echo "dev: building nvidia-ctk $version into .venv" >&2
+    log=$(mktemp)
+    if GOBIN="$PWD/.venv/bin" GOFLAGS=-buildvcs=false GOTOOLCHAIN=local \
+        go install "github.com/NVIDIA/nvidia-container-toolkit/cmd/nvidia-ctk@$version" >"$log" 2>&1; then
+        echo "$version" >.venv/nvidia-ctk.txt
+    else
+        tail -n 3 "$log" >&2
+        echo "dev: no nvidia-ctk, its test will be skipped" >&2
+    fi
+    rm -f "$log"
+}

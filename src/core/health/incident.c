@@ -329,6 +329,7 @@ static void decide(struct weir_health *health, struct weir_incident *incident)
         decide_follow(health, incident);
     incident->state = WEIR_INCIDENT_DECIDED;
     touch(health, incident);
+    incident->decided = incident->changed;
 }
 
 void weir_health_tick(struct weir_health *health, int64_t now_ms)

@@ -55,6 +55,7 @@ enum weir_incident_state {
 struct weir_incident {
     uint64_t id;      /* grows, never used again */
     uint64_t changed; /* number of the change that touched it last: weir_health.n_changes */
+    uint64_t decided; /* … and of the one that decided it last; 0: none has yet */
     uint8_t state;    /* enum weir_incident_state */
     uint8_t action;   /* enum weir_fault_action */
     uint8_t then;
@@ -86,7 +87,7 @@ struct weir_fault_history {
     uint32_t code;                           /* 0: the entry is free */
     uint32_t n;                              /* times kept */
     int64_t at_ms[WEIR_FAULT_HISTORY_TIMES]; /* oldest first */
-    uint64_t job[WEIR_FAULT_HISTORY_TIMES];  /* 0: unknown */
+    uint64_t user[WEIR_FAULT_HISTORY_TIMES]; /* 0: unknown */
     int64_t place[WEIR_FAULT_HISTORY_TIMES]; /* in the device; -1: unknown */
 };
 

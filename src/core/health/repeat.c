@@ -8,7 +8,7 @@ enum {
     XID_EXCEPTION = 13,
     XID_PAGE_FAULT = 31,
     XID_REMAPPED = 63,
-    JOBS_MIN = 2,
+    USERS_MIN = 2,
     REMAPPED_MIN = 8,
     OTHERS_MIN = 5,
     PLACE_RADIX = 1000
@@ -42,7 +42,7 @@ static void forget_old(struct weir_fault_history *entry, int64_t now_ms)
         n_old = 1;
     entry->n -= n_old;
     memmove(entry->at_ms, entry->at_ms + n_old, entry->n * sizeof(entry->at_ms[0]));
-    memmove(entry->job, entry->job + n_old, entry->n * sizeof(entry->job[0]));
+    memmove(entry->user, entry->user + n_old, entry->n * sizeof(entry->user[0]));
     memmove(entry->place, entry->place + n_old, entry->n * sizeof(entry->place[0]));
 }
 
@@ -69,22 +69,22 @@ static struct weir_fault_history *find_entry(struct weir_health *health,
     return best;
 }
 
-static bool has_job(const struct weir_fault_history *entry, uint64_t job, uint32_t n)
+static bool has_user(const struct weir_fault_history *entry, uint64_t user, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (entry->job[i] == job)
+        if (entry->user[i] == user)
             return true;
     return false;
 }
 
-/* A job that fails in the same way on several devices takes its fault with it. */
+/* Whose jobs fail in the same way on several devices takes the fault with him. */
 static bool fails_elsewhere(const struct weir_health *health, const struct weir_fault_history *here,
-                            uint64_t job)
+                            uint64_t user)
 {
     for (uint32_t i = 0; i < WEIR_FAULT_HISTORY_MAX; i++) {
         const struct weir_fault_history *entry = &health->history[i];
 
-        if (entry != here && entry->code == here->code && has_job(entry, job, entry->n))
+        if (entry != here && entry->code == here->code && has_user(entry, user, entry->n))
             return true;
     }
     return false;
@@ -94,19 +94,20 @@ static void judge_app(const struct weir_health *health, const struct weir_fault_
                       bool at_one_place, struct weir_repeat *repeat)
 {
     int64_t place = entry->place[entry->n - 1];
-    uint32_t n_jobs = 0;
+    uint32_t n_users = 0;
 
     if (at_one_place && place < 0)
         return;
     for (uint32_t i = 0; i < entry->n; i++) {
         if (at_one_place && entry->place[i] != place)
             continue;
-        n_jobs += entry->job[i] != 0 && !has_job(entry, entry->job[i], i) &&
-                  !fails_elsewhere(health, entry, entry->job[i]);
+        n_users += entry->user[i] != 0 && !has_user(entry, entry->user[i], i) &&
+                   !fails_elsewhere(health, entry, entry->user[i]);
     }
-    if (n_jobs >= JOBS_MIN) {
+    if (n_users >= USERS_MIN) {
         repeat->action = WEIR_FAULT_ACTION_SUPPORT;
-        repeat->why = "several jobs had this error on this GPU within a day, and on no other";
+        repeat->why =
+            "jobs of several users had this error on this GPU within a day, and on no other";
     }
 }
 
@@ -166,7 +167,7 @@ void weir_repeat_note(struct weir_health *health, const struct weir_fault_event 
 
     forget_old(entry, event->at_ms);
     entry->at_ms[entry->n] = event->at_ms;
-    entry->job[entry->n] = event->job;
+    entry->user[entry->n] = event->user;
     entry->place[entry->n] = place_of(event, class);
     entry->n++;
     repeat.n_episodes = entry->n;

@@ -1,8 +1,9 @@
 /* core/health/repeat.h — what becomes of an error that comes again.
  *
  * An episode is noted once for each code and device. Within a day:
- *   13, 31: two jobs had it that had it on no other device: SUPPORT; of 13 only what
- *      happened at one GPC and TPC counts, and where no job is known nothing does
+ *   13, 31: jobs of two users had it, and theirs on no other device: SUPPORT; of 13 only what
+ *      happened at one GPC and TPC counts, and where no user is known nothing does. Not two
+ *      jobs: who tries a program until it works would have his GPU taken away
  *   63: eight times, as many as a bank has rows to spare: SUPPORT
  *   74: as its register bits say, on one link
  *   others of hardware, firmware, driver or fabric: five times: SUPPORT

@@ -93,6 +93,13 @@ bool weir_fault_from_line(struct weir_str line, uint32_t node, int64_t at_ms,
     return make_event(message, origins[origin], node, at_ms, ret_event);
 }
 
+/* The driver prints several lines at once. Others print what a process made up, with newlines in
+ * it (a mount's options): of theirs the first line alone has a beginning that is the kernel's. */
+static bool is_of_driver(struct weir_str message)
+{
+    return weir_str_starts_with(weir_str_trim(message), WEIR_STR("NVRM: "));
+}
+
 bool weir_fault_from_kmsg(const struct weir_kmsg *kmsg, uint32_t node, int64_t at_ms, size_t *at,
                           struct weir_fault_event *ret_event)
 {
@@ -105,6 +112,8 @@ bool weir_fault_from_kmsg(const struct weir_kmsg *kmsg, uint32_t node, int64_t a
     while (weir_str_split(&rest, '\n', &line)) {
         if (n++ < *at)
             continue;
+        if (*at > 0 && !is_of_driver(kmsg->message))
+            return false;
         (*at)++;
         if (make_event(line, origin, node, at_ms, ret_event))
             return true;

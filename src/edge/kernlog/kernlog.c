@@ -46,6 +46,7 @@ static int take_record(struct reading *r, struct weir_str text)
     struct weir_kernlog *log = r->log;
     struct weir_fault_event event;
     struct weir_kmsg kmsg;
+    bool is_told = false;
     size_t at = 0;
     int result = 0;
 
@@ -58,9 +59,12 @@ static int take_record(struct reading *r, struct weir_str text)
     if (kmsg.seq <= r->after)
         return 0;
     while (result == 0 &&
-           weir_fault_from_kmsg(&kmsg, 0, (int64_t)(kmsg.at_us / US_PER_MS), &at, &event))
+           weir_fault_from_kmsg(&kmsg, 0, (int64_t)(kmsg.at_us / US_PER_MS), &at, &event)) {
         result = r->each(r->arg, kmsg.seq, &event);
-    if (result == 0 && at > 0 && kmsg.seq > log->last_told)
+        is_told = true;
+    }
+    /* Of what is no fault nobody remembers that it was read. */
+    if (result == 0 && is_told && kmsg.seq > log->last_told)
         log->last_told = kmsg.seq;
     return result;
 }
@@ -98,7 +102,7 @@ static int read_device(struct reading *r, struct weir_err *err)
         if (result < 0)
             return result;
     }
-    return 0;
+    return 1;
 }
 
 /* ---- a file: whole lines only ---- */

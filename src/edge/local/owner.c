@@ -70,26 +70,41 @@ static uint64_t by_descent(struct weir_owners *owners, const struct weir_proc *p
     return 0;
 }
 
-/* "…/job-17/below" behind the folder of the groups, in what /proc/PID/cgroup says; 0: none. */
-static uint64_t serial_in_group(struct weir_str groups, struct weir_str folder)
+/* "/job-17/below" behind the folder of the groups; 0: it is not there. The folder begins the path:
+ * who may make groups of his own can give them the same names further below. */
+static uint64_t serial_in_path(struct weir_str path, struct weir_str folder)
 {
-    struct weir_str mount = WEIR_STR(CGROUP_MOUNT);
     struct weir_str rest;
     uint64_t serial;
-    ptrdiff_t at;
+    size_t n = 0;
 
-    if (weir_str_starts_with(folder, mount))
-        folder = weir_str_sub(folder, mount.len, folder.len);
-    at = weir_str_find(groups, folder);
-    if (folder.len == 0 || at < 0)
+    if (folder.len == 0 || !weir_str_starts_with(path, folder))
         return 0;
-    rest = weir_str_sub(groups, (size_t)at + folder.len, groups.len);
+    rest = weir_str_sub(path, folder.len, path.len);
     if (!weir_str_starts_with(rest, WEIR_STR(GROUP_PREFIX)))
         return 0;
     rest = weir_str_sub(rest, sizeof(GROUP_PREFIX) - 1, rest.len);
-    for (at = 0; (size_t)at < rest.len && weir_char_is_digit(rest.ptr[at]);)
-        at++;
-    return weir_str_to_u64(weir_str_sub(rest, 0, (size_t)at), &serial) ? serial : 0;
+    while (n < rest.len && weir_char_is_digit(rest.ptr[n]))
+        n++;
+    return weir_str_to_u64(weir_str_sub(rest, 0, n), &serial) ? serial : 0;
+}
+
+/* Of what /proc/PID/cgroup says: a line "NUMBER:CONTROLLERS:PATH" for each hierarchy. */
+static uint64_t serial_in_group(struct weir_str groups, struct weir_str folder)
+{
+    struct weir_str mount = WEIR_STR(CGROUP_MOUNT);
+    struct weir_str line;
+    uint64_t serial = 0;
+
+    if (weir_str_starts_with(folder, mount))
+        folder = weir_str_sub(folder, mount.len, folder.len);
+    while (serial == 0 && weir_str_split(&groups, '\n', &line)) {
+        struct weir_str part;
+
+        if (weir_str_split(&line, ':', &part) && weir_str_split(&line, ':', &part))
+            serial = serial_in_path(line, folder);
+    }
+    return serial;
 }
 
 static uint64_t by_cgroup(struct weir_owners *owners, pid_t pid)

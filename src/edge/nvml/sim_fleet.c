@@ -239,15 +239,33 @@ static int set_kmsg_path(struct weir_sim_fleet *fleet, const char *path, struct 
     return 0;
 }
 
+static bool is_of_this_boot(const struct weir_sim_header *header)
+{
+    uint8_t boot_id[16];
+
+    weir_clock_boot_id(boot_id);
+    return memcmp(boot_id, header->boot_id, sizeof(boot_id)) == 0;
+}
+
+/* One kernel's log, whichever fleet it tells of: who read it knows it by its numbers. That of
+ * another boot is over. */
+static void continue_log(struct weir_sim_fleet *fresh, const struct weir_sim_fleet *old)
+{
+    if (old->header != NULL && is_readable(old->header, old->bytes) && is_of_this_boot(old->header))
+        fresh->header->kmsg_seq = old->header->kmsg_seq;
+    else
+        unlink(fresh->kmsg_path);
+}
+
 /* The instants of another boot mean nothing now, and its processes are gone. */
 static void start_after_boot(struct weir_sim_fleet *fleet)
 {
     struct weir_sim_state state;
-    uint8_t boot_id[16];
 
-    weir_clock_boot_id(boot_id);
-    if (memcmp(boot_id, fleet->header->boot_id, sizeof(boot_id)) == 0)
+    if (is_of_this_boot(fleet->header))
         return;
+    fleet->header->kmsg_seq = 0;
+    unlink(fleet->kmsg_path);
     for (uint32_t i = 0; i < fleet->header->n_devices; i++) {
         weir_sim_fleet_read(fleet, i, &state);
         weir_sim_fleet_reset(fleet, i, &state);
@@ -257,7 +275,7 @@ static void start_after_boot(struct weir_sim_fleet *fleet)
         weir_sim_publish(&fleet->devices[i], &state);
     }
     __atomic_store_n(&fleet->header->driver_down_until_ms, 0, __ATOMIC_RELEASE);
-    memcpy(fleet->header->boot_id, boot_id, sizeof(boot_id));
+    weir_clock_boot_id(fleet->header->boot_id);
 }
 
 static int befall(struct weir_sim_fleet *fleet, const struct weir_sim_plan *plan,
@@ -293,6 +311,8 @@ static int open_or_make(const char *path, struct weir_str spec, uint64_t seed,
     }
     if (rc == 0)
         rc = put_new(path, old.fd >= 0, &wanted.fleet, seed, &fresh, err);
+    if (rc == 0)
+        continue_log(&fresh, &old);
     if (rc == 0)
         rc = befall(&fresh, &wanted, err);
     if (rc == 0 && old.header != NULL)

@@ -86,7 +86,7 @@ static int append(struct weir_sim_fleet *fleet, const struct weir_buf *records,
 
 static void begin_record(struct weir_sim_fleet *fleet, int64_t at_ms, struct weir_buf *out)
 {
-    weir_buf_printf(out, "%d,%" PRIu64 ",%" PRId64 ",-;NVRM: ", PRIORITY, fleet->header->kmsg_seq++,
+    weir_buf_printf(out, "%d,%" PRIu64 ",%" PRId64 ",-;NVRM: ", PRIORITY, ++fleet->header->kmsg_seq,
                     at_ms * 1000);
 }
 

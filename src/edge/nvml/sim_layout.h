@@ -66,7 +66,7 @@ struct weir_sim_header {
     uint32_t driver_loads;        /* atomic; counts how often the driver was loaded anew */
     uint32_t event_bell;          /* atomic; a futex that changes with n_events */
     int64_t driver_down_until_ms; /* atomic; no library can be initialised before */
-    uint64_t kmsg_seq;            /* records of the kernel's log so far; the writer's own */
+    uint64_t kmsg_seq;            /* of the kernel's last record in this boot; the writer's own */
     uint64_t n_events; /* atomic; so far, of which the last WEIR_SIM_EVENTS_MAX are here */
     struct weir_sim_event events[WEIR_SIM_EVENTS_MAX]; /* number n at n % WEIR_SIM_EVENTS_MAX */
 };

@@ -36,7 +36,7 @@ static void same(const struct weir_fault_event *a, const struct weir_fault_event
     assert_int_equal(a->wants_drain, b->wants_drain);
     assert_int_equal(a->code, b->code);
     assert_int_equal(a->caused_by, b->caused_by);
-    assert_true(a->pid == b->pid && a->job == b->job);
+    assert_true(a->pid == b->pid && a->user == b->user);
     assert_int_equal(a->gpu_instance, b->gpu_instance);
     assert_int_equal(a->link, b->link);
     assert_int_equal(a->gpc, b->gpc);
@@ -62,7 +62,7 @@ static struct weir_fault_event any_event(struct weir_rng *rng)
         .code = (uint32_t)weir_rng_next(rng),
         .caused_by = (uint32_t)weir_rng_next(rng),
         .pid = (int64_t)(weir_rng_next(rng) >> 1),
-        .job = weir_rng_next(rng) >> 1,
+        .user = weir_rng_next(rng) >> 1,
         .gpu_instance = (int32_t)weir_rng_below(rng, 8) - 1,
         .link = (int32_t)weir_rng_below(rng, 20) - 1,
         .gpc = (int32_t)weir_rng_below(rng, 8) - 1,

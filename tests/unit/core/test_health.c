@@ -275,14 +275,14 @@ static void spread_needs_many_devices_and_no_verdict(void **state)
     }
 }
 
-static uint8_t repeat(struct weir_fault_event event, unsigned n, int64_t apart_ms, bool one_job)
+static uint8_t repeat(struct weir_fault_event event, unsigned n, int64_t apart_ms, bool one_user)
 {
     const struct weir_incident *incident = NULL;
 
     weir_health_init(&health);
     for (unsigned i = 0; i < n; i++) {
         event.at_ms = i * apart_ms;
-        event.job = one_job ? 1 : i + 1;
+        event.user = one_user ? 1 : i + 1;
         incident = feed(event);
     }
     return incident->action;
@@ -310,7 +310,7 @@ static void repetition_within_a_day_weighs(void **state)
     assert_int_equal(repeat(event, 9, hour_ms, false), WEIR_FAULT_ACTION_RECORD);
 }
 
-static void a_job_takes_its_fault_with_it(void **state)
+static void who_fails_elsewhere_takes_the_fault_with_him(void **state)
 {
     const int64_t hour_ms = 3600 * 1000;
     struct weir_fault_event event = xid(31, 1, 0);
@@ -318,14 +318,14 @@ static void a_job_takes_its_fault_with_it(void **state)
     (void)state;
     for (unsigned i = 0; i < 3; i++) {
         event.at_ms = i * hour_ms;
-        event.job = 100 + i;
+        event.user = 100 + i;
         event.device.bus = 2;
         feed(event);
         event.device.bus = 1;
         assert_int_equal(feed(event)->action, WEIR_FAULT_ACTION_RESTART_APP);
     }
-    /* Unknown jobs prove nothing. */
-    event.job = 0;
+    /* Nobody known proves nothing. */
+    event.user = 0;
     event.device.bus = 3;
     for (unsigned i = 3; i < 9; i++) {
         event.at_ms = i * hour_ms;
@@ -443,7 +443,7 @@ int main(void)
         cmocka_unit_test_setup(origin_is_asked_first, set_up),
         cmocka_unit_test_setup(spread_needs_many_devices_and_no_verdict, set_up),
         cmocka_unit_test_setup(repetition_within_a_day_weighs, set_up),
-        cmocka_unit_test_setup(a_job_takes_its_fault_with_it, set_up),
+        cmocka_unit_test_setup(who_fails_elsewhere_takes_the_fault_with_him, set_up),
         cmocka_unit_test_setup(links_count_by_themselves, set_up),
         cmocka_unit_test_setup(history_is_bounded, set_up),
         cmocka_unit_test_setup(a_bad_adapter_makes_no_gpu_bad, set_up),

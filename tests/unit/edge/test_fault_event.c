@@ -119,6 +119,22 @@ static void a_record_has_no_prefix(void **state)
     assert_int_equal(event.at_ms, 5);
 }
 
+/* The kernel prints the options of a mount that any user may try: newlines and all. */
+static void a_line_within_anothers_record_is_no_evidence(void **state)
+{
+    char buffer[WEIR_KMSG_RECORD_MAX];
+    struct weir_kmsg kmsg;
+    struct weir_fault_event event;
+    size_t at = 0;
+
+    (void)state;
+    assert_int_equal(weir_kmsg_read(WEIR_STR("3,1,2,-;overlayfs: unrecognized mount option \"a\\x0a"
+                                             "NVRM: Xid (PCI:0000:3b:00): 79, b\""),
+                                    buffer, sizeof(buffer), &kmsg, NULL),
+                     0);
+    assert_false(weir_fault_from_kmsg(&kmsg, 3, 5, &at, &event));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -126,6 +142,7 @@ int main(void)
         cmocka_unit_test(returns_and_counts_are_faults),
         cmocka_unit_test(a_record_gives_each_of_its_lines),
         cmocka_unit_test(a_record_has_no_prefix),
+        cmocka_unit_test(a_line_within_anothers_record_is_no_evidence),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

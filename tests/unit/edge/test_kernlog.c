@@ -97,6 +97,24 @@ static void tells_what_came(void **state)
     assert_int_equal(weir_kernlog_n_missed(kernlog), 3);
 }
 
+/* Else a log of other things would be read from its beginning for ever, and never to its end. */
+static void what_is_no_fault_is_read_once(void **state)
+{
+    FILE *file;
+
+    (void)state;
+    say(1, 31);
+    write_log("a", "6,2,5000000,-;usb 1-1: new device\n");
+    must_say(0, "1:31@5000 ");
+    file = fopen(path, "r+");
+    assert_non_null(file);
+    fputs("3,7", file); /* who looks again would see it */
+    fclose(file);
+    must_say(1, "");
+    say(8, 48);
+    must_say(1, "8:48@5000 ");
+}
+
 static void waits_for_the_rest_of_a_line(void **state)
 {
     (void)state;
@@ -181,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(tells_what_came),
+        TEST(what_is_no_fault_is_read_once),
         TEST(waits_for_the_rest_of_a_line),
         TEST(a_log_that_begins_anew_is_read_anew),
         TEST(garbage_is_no_fault),

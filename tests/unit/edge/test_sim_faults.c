@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,7 +64,7 @@ static const char *kmsg(void)
     static char messages[16384];
     char line[2048];
     FILE *file = fopen(temp_path("sim/kmsg"), "re");
-    uint64_t want = 0;
+    uint64_t want = 1; /* 0 is what a reader has read who read nothing */
 
     messages[0] = '\0';
     while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
@@ -252,9 +253,10 @@ static void a_process_is_named_with_its_xid(void **state)
     char text[32];
 
     (void)state;
+    assert_int_equal(prctl(PR_SET_NAME, "trainer"), 0);
     snprintf(text, sizeof(text), "gpu 0 xid 31 pid %d", (int)getpid());
     order(text);
-    snprintf(text, sizeof(text), "31, pid=%d, name=test-edge_sim_f", (int)getpid());
+    snprintf(text, sizeof(text), "31, pid=%d, name=trainer", (int)getpid());
     assert_non_null(strstr(kmsg(), text));
     assert_null(strstr(kmsg(), "154"));
     order("gpu 0 xid 999");
@@ -544,6 +546,20 @@ static void a_boot_leaves_the_identity_only(void **state)
     assert_int_equal(now.ecc_aggregate[WEIR_NVML_ECC_UNCORRECTED], 2);
     weir_sim_fleet_read(fleet, 1, &now);
     assert_int_equal(now.health, WEIR_SIM_OK);
+    assert_string_equal(kmsg(), "");
+    order("gpu 0 xid 13");
+    assert_non_null(strstr(kmsg(), "): 13,"));
+}
+
+/* The kernel is the same: who reads its log goes on where he was. */
+static void another_fleet_goes_on_with_the_log(void **state)
+{
+    (void)state;
+    order("gpu 0 xid 13");
+    fleet = weir_sim_fleet_close(fleet);
+    assert_int_equal(weir_sim_install(temp_dir, WEIR_STR("2xL40S"), 9, &fleet, NULL), 0);
+    order("gpu 0 xid 31");
+    assert_non_null(strstr(kmsg(), "): 31,"));
 }
 
 static void a_file_brings_places_and_faults(void **state)
@@ -595,6 +611,7 @@ int main(void)
         TEST(a_schedule_takes_its_time),
         TEST(says_what_no_gpu_is_meant_by),
         TEST(a_boot_leaves_the_identity_only),
+        TEST(another_fleet_goes_on_with_the_log),
         TEST(a_file_brings_places_and_faults),
     };
 

@@ -160,6 +160,10 @@ static void a_group_names_its_attempt(void **state)
         {"0::/weir/jobs/job-\n", "/sys/fs/cgroup/weir/jobs", 0},
         {"0::/weir/jobs/job-99999999999999999999\n", "/sys/fs/cgroup/weir/jobs", 0},
         {"0::/other/job-17\n", "/sys/fs/cgroup/weir/jobs", 0},
+        {"0::/user.slice/user-1000.slice/weir/jobs/job-17\n", "/sys/fs/cgroup/weir/jobs", 0},
+        {"0::/a:b/weir/jobs/job-17\n", "/weir/jobs", 0},
+        {"0::/a:b/jobs/job-17\n", "/a:b/jobs", 17},
+        {"0::/weir/jobs/job-17", "/weir/jobs", 17},
         {"0::/job-17\n", "/sys/fs/cgroup", 0},
         {"", "/sys/fs/cgroup/weir/jobs", 0},
     };
