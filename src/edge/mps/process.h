@@ -16,7 +16,13 @@
 struct weir_err;
 
 /* The socket in `pipe` must fit into a sockaddr_un, with the longest name that is seen there. */
-enum { WEIR_MPS_PATH_MAX = 108, WEIR_MPS_SOCKET_MAX = sizeof("/pipe/control_privileged") };
+enum {
+    WEIR_MPS_PATH_MAX = 108,
+    WEIR_MPS_SOCKET_MAX = sizeof("/pipe/control_privileged"),
+    /* Of the data directory, where GPUs have names as NVIDIA's driver gives them. */
+    WEIR_MPS_DATA_DIR_MAX = WEIR_MPS_PATH_MAX - WEIR_MPS_SOCKET_MAX - sizeof("/mps") -
+                            sizeof("GPU-00000000-0000-0000-0000-000000000000") + 1,
+};
 
 struct weir_mps_program {
     const char *exe;         /* absolute; NULL: there is none */

@@ -316,7 +316,7 @@ static int check_uuid(const struct weir_mps_supervisor *s, struct weir_str uuid,
     if (uuid.len >= UUID_MAX ||
         strlen(s->root) + 1 + uuid.len + WEIR_MPS_SOCKET_MAX > WEIR_MPS_PATH_MAX)
         return weir_error(err, WEIR_E_TOO_LARGE,
-                          "the path of the data directory is too long for the sockets of MPS");
+                          "the name of the GPU is too long for the sockets of MPS");
     return 0;
 }
 
@@ -466,10 +466,11 @@ static int adopt_all(struct weir_mps_supervisor *s, struct weir_err *err)
     return r;
 }
 
-static int open_fds(struct weir_mps_supervisor *s, struct weir_err *err)
+static int open_fds(struct weir_mps_supervisor *s, const char *data_dir, struct weir_err *err)
 {
     struct epoll_event event = {.events = EPOLLIN};
 
+    weir_str_format(s->root, sizeof(s->root), "%s/mps", data_dir);
     s->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     s->timer_fd = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC | TFD_NONBLOCK);
     if (s->epoll_fd < 0 || s->timer_fd < 0 ||
@@ -491,10 +492,12 @@ int weir_mps_open(const char *data_dir, const struct weir_mps_program *program,
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the MPS daemons");
     *s = (struct weir_mps_supervisor){
         .program = *program, .times = times, .epoll_fd = -1, .timer_fd = -1};
-    r = snprintf(s->root, sizeof(s->root), "%s/mps", data_dir) < (int)sizeof(s->root)
-            ? open_fds(s, err)
+    r = strlen(data_dir) <= WEIR_MPS_DATA_DIR_MAX
+            ? open_fds(s, data_dir, err)
             : weir_error(err, WEIR_E_TOO_LARGE,
-                         "the path of the data directory is too long for the sockets of MPS");
+                         "the path of the data directory is longer than the %d bytes that the "
+                         "sockets of MPS leave",
+                         WEIR_MPS_DATA_DIR_MAX);
     if (r == 0)
         r = adopt_all(s, err);
     if (r < 0) {
