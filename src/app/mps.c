@@ -173,7 +173,8 @@ int weir_server_see_mps(struct weir_server *server, uint32_t device, uint32_t ca
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an MPS daemon");
     now.can_mps = can_mps;
     now.mps = facts.state;
-    now.isolation = facts.state == WEIR_MPS_ON ? WEIR_ISOLATION_MEMORY : WEIR_ISOLATION_NONE;
+    now.isolation =
+        can_mps != 0 || facts.state != WEIR_MPS_OFF ? WEIR_ISOLATION_MEMORY : WEIR_ISOLATION_NONE;
     r = note(server, mark, device, &facts, err);
     if (r == 0)
         r = bar(server, mark, &now, err);

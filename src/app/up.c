@@ -545,7 +545,7 @@ static int choose_mps(struct up *up, struct weir_mps_program *ret_program, struc
     const char *given = up->options->mps_control;
 
     *ret_program = (struct weir_mps_program){NULL, real};
-    if (given != NULL && given[0] == '\0')
+    if (given != NULL && strcmp(given, "off") == 0)
         return 0;
     if (given == NULL && weir_gpus_are_simulated(up->gpus)) {
         *ret_program = (struct weir_mps_program){"/proc/self/exe", simulated};

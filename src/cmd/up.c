@@ -52,8 +52,8 @@ static const struct weir_option options[] = {
      .example = "off"},
     {.name = "mps-control",
      .kind = WEIR_OPTION_TEXT,
-     .argument = "PROGRAM",
-     .help = "the MPS control program, else nvidia-cuda-mps-control along $PATH; '': no GPU is "
+     .argument = "PROGRAM|off",
+     .help = "the MPS control program, else nvidia-cuda-mps-control along $PATH; off: no GPU is "
              "shared under MPS",
      .example = "/usr/bin/nvidia-cuda-mps-control"},
     {.name = "log-level",

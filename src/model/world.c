@@ -209,6 +209,9 @@ uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold
 
     if (device->kind == WEIR_DEVICE_MIG || (device->kind != WEIR_DEVICE_SHARE && is_whole))
         return WEIR_ISOLATION_HARDWARE;
+    if (device->kind == WEIR_DEVICE_WHOLE && device->isolation == WEIR_ISOLATION_MEMORY &&
+        device->mps != WEIR_MPS_ON)
+        return WEIR_ISOLATION_NONE;
     return device->isolation;
 }
 

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 import weirlib
 from weirlib import wait_for
@@ -169,12 +170,12 @@ def test_stale(t):
 
 
 def test_missing(t):
-    server = serve(t, '--mps-control', '')
+    server = serve(t, '--mps-control', 'off')
     assert mps(server) == [None, None]
     said = server.cli('run', '--detach', *MEMORY, '--', 'true', check=None)
     assert said.returncode != 0, said
     server.stop()
-    done = subprocess.run([weirlib.WEIR, 'up', '--data', t.dir + '/x', '--listen', '', *TWO, '--mps-control', t.dir + '/none'],
+    done = subprocess.run([weirlib.WEIR, 'up', '--data', t.dir + '/x', '--listen', '127.0.0.1:0', *TWO, '--mps-control', t.dir + '/none'],
                           capture_output=True, timeout=60, check=False)
     assert done.returncode != 0 and b'--mps-control: there is no program' in done.stderr, done
 
@@ -188,7 +189,12 @@ def test_hangs(t):
     server.wait_ended(other)
     plain = server.submit('--gpu-memory', '20Gi', '--', 'true')
     server.wait_ended(plain)
+    wait_for('a question that is not answered', lambda: os.path.exists(t.dir + '/fake/kept'))
     assert server.job(waiting)['state'] == 'queued', server.job(waiting)
+    began = time.monotonic()
+    whole = server.submit('--gpus', '1', '--', 'true')
+    server.wait_ended(whole)
+    assert time.monotonic() - began < 3, 'others waited for it'
     behave(t, '')
     server.wait_ended(waiting, seconds=90)
 

@@ -9,7 +9,8 @@ hangs          never answers again after its first answer
 stubborn       refuses to quit, and ignores SIGTERM
 server         starts a server below it, in a session of its own, that lives on without it
 
-Every start of a daemon is a line of the file `starts`: its pid and its environment as JSON. What is asked is a line of `asked`.
+Every start of a daemon is a line of the file `starts`: its pid and its environment as JSON. What is asked is a line of `asked`, and of
+`kept` where it is not answered.
 """
 import json
 import os
@@ -80,6 +81,7 @@ def serve():
         words = behaviour()
         if 'silent' in words or ('hangs' in words and not is_first):
             kept.append(peer)
+            note('kept', text.strip())
             continue
         if text.startswith('quit') and 'stubborn' not in words:
             return 0

@@ -145,10 +145,12 @@ static void devices_say_whether_they_can(void **state)
 {
     (void)state;
     assert_int_equal(device(0)->can_mps, 1);
+    assert_int_equal(device(0)->isolation, WEIR_ISOLATION_MEMORY);
     assert_int_equal(device(0)->max_sharers, 16);
     rig.gpu_major = 6;
     news();
     assert_int_equal(device(0)->can_mps, 0);
+    assert_int_equal(device(0)->isolation, WEIR_ISOLATION_NONE);
     rig.gpu_major = 7;
     rig.gpu_is_exclusive[1] = true;
     news();
@@ -168,7 +170,6 @@ static void one_begins_is_on_and_ends(void **state)
     share(0, true);
     assert_int_equal(n_begins, 1);
     assert_int_equal(device(0)->mps, WEIR_MPS_STARTING);
-    assert_int_equal(device(0)->isolation, WEIR_ISOLATION_NONE);
     come_on(0);
     assert_int_equal(device(0)->mps, WEIR_MPS_ON);
     assert_int_equal(device(0)->isolation, WEIR_ISOLATION_MEMORY);
@@ -178,7 +179,6 @@ static void one_begins_is_on_and_ends(void **state)
     share(0, false);
     assert_int_equal(n_ends, 1);
     assert_int_equal(device(0)->mps, WEIR_MPS_STOPPING);
-    assert_int_equal(device(0)->isolation, WEIR_ISOLATION_NONE);
     daemons[0].state = WEIR_MPS_OFF;
     news();
     assert_int_equal(device(0)->mps, WEIR_MPS_OFF);
