@@ -16,7 +16,7 @@
 enum { SERVER_PID = 4242 };
 
 #define GIB(n)      ((int64_t)(n) << 30)
-#define BUDGET(gib) "{\"command\":[\"a\"],\"gpuMemory\":\"" #gib "Gi\"}"
+#define CLIENT(gib) "{\"command\":[\"a\"],\"gpuMemory\":\"" #gib "Gi\",\"isolation\":\"memory\"}"
 
 static struct app_rig rig;
 static struct weir_mps_facts daemons[RIG_GPUS];
@@ -73,11 +73,16 @@ static void offer(void)
     rig.server.mps = (struct weir_mps_port){&rig, true, begin, end, look, owns, service, -1};
 }
 
-/* As the loop does when the port has news. */
-static void news(void)
+static void glance(void)
 {
     is_serviced = true;
     weir_server_look_at_mps(&rig.server);
+}
+
+/* As the loop does when the port has news. */
+static void news(void)
+{
+    glance();
     if (rig.server.dirty)
         assert_int_equal(app_rig_tick(&rig), 0);
 }
@@ -121,8 +126,11 @@ static void share(uint32_t index, bool begins)
 
 static void come_on(uint32_t index)
 {
+    assert_int_equal(daemons[index].state, WEIR_MPS_STARTING);
     daemons[index].state = WEIR_MPS_ON;
     news();
+    app_rig_begin_all(&rig);
+    assert_int_equal(app_rig_tick(&rig), 0);
 }
 
 static void submit(const char *spec)
@@ -170,13 +178,14 @@ static void one_begins_is_on_and_ends(void **state)
     share(0, true);
     assert_int_equal(n_begins, 1);
     assert_int_equal(device(0)->mps, WEIR_MPS_STARTING);
-    come_on(0);
+    daemons[0].state = WEIR_MPS_ON;
+    glance();
     assert_int_equal(device(0)->mps, WEIR_MPS_ON);
     assert_int_equal(device(0)->isolation, WEIR_ISOLATION_MEMORY);
     assert_int_equal(device(0)->max_sharers, 48);
     assert_int_equal(device(1)->mps, WEIR_MPS_OFF);
     app_rig_check(&rig);
-    share(0, false);
+    assert_int_equal(app_rig_tick(&rig), 0); /* nobody wants it */
     assert_int_equal(n_ends, 1);
     assert_int_equal(device(0)->mps, WEIR_MPS_STOPPING);
     daemons[0].state = WEIR_MPS_OFF;
@@ -220,8 +229,8 @@ static void failures_bar_the_next_try_for_longer_each_time(void **state)
     assert_non_null(strstr(events(), "gpu.mps-failed:it ended with status 3:"));
     assert_int_equal(device(1)->change_not_before_wall_ms, 0);
     share(0, true);
-    come_on(0);
-    daemons[0].state = WEIR_MPS_OFF;
+    daemons[0].state = WEIR_MPS_ON;
+    glance();
     fail_once("it was killed by signal 9");
     assert_int_equal(barred_ms(), 5000);
 }
@@ -243,8 +252,8 @@ static void a_state_that_is_built_anew_knows_it(void **state)
     struct weir_err err = WEIR_ERR_INIT;
 
     (void)state;
-    come_on(1);
     fail_once("it ended with status 3");
+    daemons[1].state = WEIR_MPS_ON;
     assert_int_equal(weir_server_load(&rig.server, &err), 0);
     assert_int_equal(barred_ms(), 5000);
     assert_int_equal(device(1)->mps, WEIR_MPS_ON);
@@ -255,11 +264,12 @@ static void a_state_that_is_built_anew_knows_it(void **state)
 static void jobs_are_clients_with_a_limit(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < RIG_GPUS; i++)
-        daemons[i].state = WEIR_MPS_ON;
-    news();
     submit("{\"command\":[\"a\"],\"gpuMemory\":\"20Gi\",\"isolation\":\"memory\",\"env\":{"
            "\"CUDA_MPS_PIPE_DIRECTORY\":\"/evil\",\"CUDA_MPS_ACTIVE_THREAD_PERCENTAGE\":\"7\"}}");
+    assert_null(app_rig_attempt(&rig, 1, 0));
+    assert_int_equal(n_begins, 1);
+    assert_non_null(strstr(events(), "gpu.mps-begins:demanded:"));
+    come_on(0);
     assert_string_equal(app_rig_attempt(&rig, 1, 0)->mps,
                         "CUDA_MPS_PIPE_DIRECTORY=/d/pipe\nCUDA_MPS_LOG_DIRECTORY=/d/log\n"
                         "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20480M\n");
@@ -297,9 +307,9 @@ static void die(uint32_t index)
 static void a_death_is_told_and_said_of_those_who_failed(void **state)
 {
     (void)state;
+    submit(CLIENT(20));
+    submit(CLIENT(20));
     come_on(0);
-    submit(BUDGET(20));
-    submit(BUDGET(20));
     die(0);
     assert_int_equal(device(0)->mps, WEIR_MPS_STARTING);
     assert_non_null(strstr(events(), "gpu.mps-died:it was killed by signal 9:"));
@@ -309,8 +319,8 @@ static void a_death_is_told_and_said_of_those_who_failed(void **state)
     assert_non_null(
         strstr(app_rig_events(&rig, "workload/1"), "the MPS daemon of its GPU died while it ran"));
     assert_null(strstr(app_rig_events(&rig, "workload/2"), "MPS"));
+    submit(CLIENT(20));
     come_on(0);
-    submit(BUDGET(20));
     app_rig_end(&rig, app_rig_attempt(&rig, 3, 0), WEIR_END_EXITED, 1);
     assert_int_equal(app_rig_tick(&rig), 0);
     assert_null(strstr(app_rig_events(&rig, "workload/3"), "MPS"));
