@@ -20,13 +20,21 @@ enum {
     CAUSE_MAX = WEIR_MPS_WHY_MAX + 8,
 };
 
-static struct weir_server_mps *mark_of(struct weir_server *server, struct weir_str uuid)
+static struct weir_server_mps *find_mark(struct weir_server *server, struct weir_str uuid)
 {
-    struct weir_server_mps fresh = {0};
-
     weir_vec_foreach (mark, &server->mps_marks)
         if (weir_str_eq_c(uuid, mark->uuid))
             return mark;
+    return NULL;
+}
+
+static struct weir_server_mps *mark_of(struct weir_server *server, struct weir_str uuid)
+{
+    struct weir_server_mps *mark = find_mark(server, uuid);
+    struct weir_server_mps fresh = {0};
+
+    if (mark != NULL)
+        return mark;
     if (uuid.len >= sizeof(fresh.uuid))
         return NULL;
     memcpy(fresh.uuid, uuid.ptr, uuid.len);
@@ -47,7 +55,7 @@ bool weir_server_can_mps(const struct weir_server *server, const struct weir_gpu
 }
 
 /* A GPU that is cut into instances is given out by instance; one in an exclusive mode lets in one
- * process only. */
+ * process only, which is that of MPS where nobody shares it without. */
 uint32_t weir_server_sharers_of(const struct weir_gpu_device *seen,
                                 const struct weir_device *device)
 {
@@ -56,7 +64,7 @@ uint32_t weir_server_sharers_of(const struct weir_gpu_device *seen,
 
     if (seen->mig_mode)
         return 1;
-    if (device->can_mps != 0 && (is_exclusive || device->mps == WEIR_MPS_ON))
+    if (device->can_mps != 0 && (device->sharing == WEIR_SHARING_MPS || device->mps == WEIR_MPS_ON))
         return MPS_SHARERS_MAX;
     return is_exclusive ? 1 : SHARERS_MAX;
 }
@@ -154,6 +162,13 @@ static bool is_same(const struct weir_device *a, const struct weir_device *b)
            a->change_not_before_wall_ms == b->change_not_before_wall_ms;
 }
 
+/* Who has equal turns has no budget that could be enforced. */
+static bool can_isolate(const struct weir_device *device)
+{
+    return (device->can_mps != 0 || device->mps != WEIR_MPS_OFF) &&
+           device->sharing != WEIR_SHARING_REPLICAS && device->sharing != WEIR_SHARING_NEVER;
+}
+
 int weir_server_see_mps(struct weir_server *server, uint32_t device, uint32_t can_mps,
                         struct weir_err *err)
 {
@@ -168,15 +183,17 @@ int weir_server_see_mps(struct weir_server *server, uint32_t device, uint32_t ca
     if (server->mps.ctx == NULL || known->kind != WEIR_DEVICE_WHOLE)
         return 0;
     server->mps.look(server->mps.ctx, uuid, &facts);
-    mark = mark_of(server, uuid);
-    if (mark == NULL)
+    /* Most GPUs never have one: a large fleet makes a short list. */
+    mark = facts.state != WEIR_MPS_OFF || facts.n_failures > 0 ? mark_of(server, uuid)
+                                                               : find_mark(server, uuid);
+    if (mark == NULL && (facts.state != WEIR_MPS_OFF || facts.n_failures > 0))
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an MPS daemon");
     now.can_mps = can_mps;
     now.mps = facts.state;
-    now.isolation =
-        can_mps != 0 || facts.state != WEIR_MPS_OFF ? WEIR_ISOLATION_MEMORY : WEIR_ISOLATION_NONE;
-    r = note(server, mark, device, &facts, err);
-    if (r == 0)
+    now.isolation = can_isolate(&now) ? WEIR_ISOLATION_MEMORY : WEIR_ISOLATION_NONE;
+    if (mark != NULL)
+        r = note(server, mark, device, &facts, err);
+    if (r == 0 && mark != NULL)
         r = bar(server, mark, &now, err);
     known = weir_world_device(weir_edit_view(server->edit), device);
     if (r < 0 || is_same(known, &now))

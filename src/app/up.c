@@ -657,6 +657,10 @@ static void close_all(struct up *up)
 
 static void say_confinement(const struct up *up)
 {
+    if (up->mps != NULL && !up->server.mps.can_begin)
+        weir_log_info("mps", "%s: no GPU is shared under MPS",
+                      up->options->mps_control != NULL ? "it is off"
+                                                       : "no nvidia-cuda-mps-control along PATH");
     if (!weir_local_limits_memory(up->local))
         weir_log_info("cgroup", "%s: memory limits are not enforced",
                       strcmp(up->options->cgroup, "off") == 0

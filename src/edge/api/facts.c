@@ -499,7 +499,6 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
         weir_json_str(w, weir_str(weir_mps_name((enum weir_mps)d->mps)));
     else
         weir_json_null(w);
-    weir_api_put_name(w, "change_cause", weir_world_string(world, d->change_cause));
 }
 
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)

@@ -164,6 +164,9 @@ static void devices_say_whether_they_can(void **state)
     news();
     assert_int_equal(device(0)->can_mps, 1);
     assert_int_equal(device(1)->can_mps, 1);
+    assert_int_equal(device(1)->max_sharers, 1);
+    weir_edit_device(rig.server.edit, 1)->sharing = WEIR_SHARING_MPS;
+    news();
     assert_int_equal(device(1)->max_sharers, 48); /* of the one process, the server */
     rig.server.mps.can_begin = false;
     news();
