@@ -142,17 +142,22 @@ static bool put_devices(struct env *env, struct weir_arena *arena, const struct 
 }
 
 /* To a client the one GPU that it sees is number 0. A UUID in CUDA_VISIBLE_DEVICES is right for
- * clients, too, where an index would be that among the daemon's. */
-static bool put_limit(struct env *env, struct weir_arena *arena, const struct weir_hold *hold)
+ * clients, too, where an index would be that among the daemon's. Who asked for a part of the GPU,
+ * and not for memory, gets as much of its multiprocessors. */
+static bool put_limits(struct env *env, struct weir_arena *arena, const struct weir_world *world,
+                       const struct weir_task *task, const struct weir_hold *hold)
 {
+    const struct weir_shape *shape =
+        weir_world_shape(world, weir_world_role(world, task->role)->shape);
+    uint64_t percent = hold->part_mgpu >= 10 ? (uint64_t)hold->part_mgpu / 10 : 1;
     char limit[32];
 
-    if (hold->memory_bytes > 0) {
-        snprintf(limit, sizeof(limit), "0=%lldM", (long long)(hold->memory_bytes / WEIR_MIB));
-        return put_env(env, arena, WEIR_STR("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), weir_str(limit));
-    }
-    return put_number(env, arena, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
-                      hold->part_mgpu >= 10 ? (uint64_t)hold->part_mgpu / 10 : 1);
+    snprintf(limit, sizeof(limit), "0=%lldM", (long long)(hold->memory_bytes / WEIR_MIB));
+    if (hold->memory_bytes > 0 &&
+        !put_env(env, arena, WEIR_STR("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), weir_str(limit)))
+        return false;
+    return shape->device_memory_bytes > 0 ||
+           put_number(env, arena, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent);
 }
 
 /* Only a part of one GPU is under MPS. */
@@ -170,7 +175,7 @@ static bool put_mps(struct env *env, const struct launching *l, const struct wei
     l->server->mps.look(l->server->mps.ctx, weir_world_string(world, device->uuid), &facts);
     return put_env(env, l->arena, WEIR_STR("CUDA_MPS_PIPE_DIRECTORY"), facts.pipe_dir) &&
            put_env(env, l->arena, WEIR_STR("CUDA_MPS_LOG_DIRECTORY"), facts.log_dir) &&
-           put_limit(env, l->arena, hold);
+           put_limits(env, l->arena, world, task, hold);
 }
 
 static const char *const *make_env(const struct launching *l, const struct weir_tree *spec,

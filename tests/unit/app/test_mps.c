@@ -279,6 +279,25 @@ static void jobs_are_clients_with_a_limit(void **state)
     assert_string_equal(app_rig_attempt(&rig, 1, 0)->devices, "GPU-0");
 }
 
+/* As with `gpus: 0.25`: a part, of which the budget follows. */
+static void who_asked_for_a_part_gets_that_of_the_multiprocessors(void **state)
+{
+    const struct weir_world *world;
+    uint32_t role;
+
+    (void)state;
+    submit(CLIENT(20));
+    world = weir_edit_view(rig.server.edit);
+    role = weir_world_workload(world, weir_world_first(world, WEIR_TABLE_WORKLOADS))->first_role;
+    ((struct weir_shape *)weir_world_shape(world, weir_world_role(world, role)->shape))
+        ->device_memory_bytes = 0;
+    come_on(0);
+    assert_string_equal(app_rig_attempt(&rig, 1, 0)->mps,
+                        "CUDA_MPS_PIPE_DIRECTORY=/d/pipe\nCUDA_MPS_LOG_DIRECTORY=/d/log\n"
+                        "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20398M\n"
+                        "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=24\n");
+}
+
 static void other_jobs_are_none(void **state)
 {
     (void)state;
@@ -353,6 +372,7 @@ int main(void)
         TEST(a_begin_that_is_refused_is_a_failure),
         TEST(a_state_that_is_built_anew_knows_it),
         TEST(jobs_are_clients_with_a_limit),
+        TEST(who_asked_for_a_part_gets_that_of_the_multiprocessors),
         TEST(other_jobs_are_none),
         TEST(its_server_is_no_stranger),
         TEST(a_death_is_told_and_said_of_those_who_failed),
