@@ -119,6 +119,8 @@ static int add_instance(const struct weir_action *action, struct weir_edit *edit
     struct weir_device row = weir_device_blank();
     uint32_t index;
 
+    row.uuid = WEIR_NONE;
+    row.index = WEIR_NONE;
     row.model = whole->model;
     row.node = whole->node;
     row.parent = action->device;

@@ -38,17 +38,21 @@ struct part {
     bool is_mps;
 };
 
-static void add_part(struct weir_overlay_part *used, const struct part *part, int32_t sign)
+static void add_part(struct weir_overlay_device *device, uint32_t view, const struct part *part,
+                     int32_t sign)
 {
-    uint64_t owner = (uint64_t)part->owner;
+    struct weir_overlay_part *used = &device->used[view];
+    uint64_t owner = part->owner;
 
     used->mgpu += sign * part->mgpu;
     used->memory_bytes += sign * part->memory_bytes;
     used->n_sharers += (uint32_t)sign;
     used->n_given += part->is_given ? (uint32_t)sign : 0;
-    used->n_mps += part->is_mps ? (uint32_t)sign : 0;
-    used->owners += (uint64_t)(int64_t)sign * owner;
-    used->owners_squared += (uint64_t)(int64_t)sign * (owner * owner);
+    if (device->who == NULL)
+        return;
+    device->who->n[view] += part->is_mps ? (uint32_t)sign : 0;
+    device->who->owners[view] += (uint64_t)(int64_t)sign * owner;
+    device->who->owners_squared[view] += (uint64_t)(int64_t)sign * (owner * owner);
 }
 
 /* An instance that is to be made. */
@@ -79,7 +83,7 @@ static void change_new(struct weir_overlay *o, const struct weir_overlay_step *s
         if (grant->offer != 0)
             add_fresh(device->mig, view, grant, sign);
         else
-            add_part(&device->used[view], &part, sign);
+            add_part(device, view, &part, sign);
     }
 }
 
@@ -96,7 +100,7 @@ static void change_running(struct weir_overlay *o, uint32_t running, uint32_t vi
         const struct part part = {hold->part_mgpu, hold->memory_bytes, r->job->owner, false,
                                   device->mps != WEIR_MPS_OFF};
 
-        add_part(&device->used[view], &part, sign);
+        add_part(device, view, &part, sign);
         at = hold->next_of_task;
     }
 }
@@ -291,33 +295,37 @@ static uint32_t why_device_is_out(const struct weir_device *device, uint32_t fle
     return WEIR_REASON_NONE;
 }
 
-/* What its holders use, and whose they are. */
-static struct weir_overlay_part used_of(const struct weir_overlay *o,
-                                        const struct weir_device *from)
+/* Whose its holders are. */
+static int load_who(struct weir_overlay *o, struct weir_overlay_device *to,
+                    const struct weir_device *from, uint32_t fleet)
 {
-    struct weir_overlay_part used = {.mgpu = from->held_mgpu,
-                                     .memory_bytes = from->held_memory_bytes,
-                                     .n_sharers = from->n_sharers,
-                                     .n_mps = from->mps != WEIR_MPS_OFF ? from->n_sharers : 0};
-
-    for (uint32_t at = from->first_hold; at != WEIR_NONE;) {
-        const struct weir_hold *hold = weir_world_hold(o->world, at);
-        const struct weir_task *task = weir_world_task(o->world, hold->task);
+    if (from->mps == WEIR_MPS_OFF && !from->can_mps && from->sharing != WEIR_SHARING_MPS)
+        return 0;
+    o->mps_owners = 1;
+    o->has_shaping = 1;
+    to->who = weir_arena_new(o->arena, struct weir_overlay_mps);
+    if (to->who == NULL)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t at = (fleet & WEIR_FLEET_EMPTY) == 0 ? from->first_hold : WEIR_NONE;
+         at != WEIR_NONE; at = weir_world_hold(o->world, at)->next_of_device) {
+        const struct weir_task *task =
+            weir_world_task(o->world, weir_world_hold(o->world, at)->task);
         uint64_t owner = weir_world_workload(o->world, task->workload)->owner;
 
-        used.owners += owner;
-        used.owners_squared += owner * owner;
-        at = hold->next_of_device;
+        for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++) {
+            to->who->n[view] += from->mps != WEIR_MPS_OFF;
+            to->who->owners[view] += owner;
+            to->who->owners_squared[view] += owner * owner;
+        }
     }
-    return used;
+    return 0;
 }
 
-static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, uint32_t row,
-                        uint32_t fleet)
+static int load_device(struct weir_overlay *o, struct weir_overlay_device *to, uint32_t row,
+                       uint32_t fleet)
 {
     const struct weir_device *from = weir_world_device(o->world, row);
-    struct weir_overlay_part used = used_of(o, from);
-    bool is_mps = from->mps != WEIR_MPS_OFF || from->can_mps || from->sharing == WEIR_SHARING_MPS;
+    struct weir_overlay_part used = {from->held_mgpu, from->held_memory_bytes, from->n_sharers, 0};
 
     *to = (struct weir_overlay_device){
         .row = row,
@@ -331,16 +339,15 @@ static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, 
         .nvlink = from->nvlink,
         .binder = from->binder,
         .memory_bytes = from->memory_bytes,
-        .phase = from->phase,
-        .sharing = from->sharing,
+        .phase = (uint8_t)from->phase,
+        .sharing = (uint8_t)from->sharing,
         .replicas = from->replicas,
-        .mps = from->mps,
-        .can_mps = from->can_mps,
+        .mps = (uint8_t)from->mps,
+        .can_mps = (uint8_t)from->can_mps,
         .slots = from->slots,
         .is_settled = (fleet & WEIR_FLEET_SETTLED) != 0,
     };
-    o->mps_owners |= is_mps;
-    o->has_shaping |= is_mps || from->kind == WEIR_DEVICE_MIG || from->offers != WEIR_NONE;
+    o->has_shaping |= from->kind == WEIR_DEVICE_MIG || from->offers != WEIR_NONE;
     if ((fleet & (WEIR_FLEET_REPAIRED | WEIR_FLEET_OURS)) == 0) {
         to->n_foreign = from->n_foreign;
         to->foreign_bytes = from->memory_foreign_bytes;
@@ -348,6 +355,7 @@ static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, 
     if ((fleet & WEIR_FLEET_EMPTY) == 0)
         for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++)
             to->used[view] = used;
+    return load_who(o, to, from, fleet);
 }
 
 static const struct weir_device *whole_of(const struct weir_overlay *o,
@@ -386,7 +394,7 @@ static bool device_is_before(const struct weir_overlay *o, uint32_t a, uint32_t 
 }
 
 /* By insertion: a node has few devices, and they are in order as a rule. */
-static void load_devices(struct weir_overlay *o, struct weir_overlay_node *node, uint32_t fleet)
+static int load_devices(struct weir_overlay *o, struct weir_overlay_node *node, uint32_t fleet)
 {
     struct weir_overlay_device *devices = o->devices + o->n_devices;
     uint32_t n = 0;
@@ -398,12 +406,14 @@ static void load_devices(struct weir_overlay *o, struct weir_overlay_node *node,
 
         for (; at > 0 && device_is_before(o, row, devices[at - 1].row); at--)
             devices[at] = devices[at - 1];
-        load_device(o, &devices[at], row, fleet);
+        if (load_device(o, &devices[at], row, fleet) < 0)
+            return WEIR_E_NO_MEMORY;
     }
     for (uint32_t i = 0; i < n; i++)
         o->position_of_device[devices[i].row] = o->n_devices + i;
     node->n_devices = n;
     o->n_devices += n;
+    return 0;
 }
 
 static int compare_nodes(const void *a, const void *b, const void *ctx)
@@ -460,7 +470,8 @@ static int load_nodes(struct weir_overlay *o, uint32_t fleet)
     for (uint32_t i = 0; i < o->n_nodes; i++) {
         o->nodes[i].out = why_node_is_out(o->nodes[i].row, fleet);
         o->position_of_node[o->nodes[i].index] = i;
-        load_devices(o, &o->nodes[i], fleet);
+        if (load_devices(o, &o->nodes[i], fleet) < 0)
+            return WEIR_E_NO_MEMORY;
         load_free(o, i, fleet);
     }
     return o->has_shaping ? weir_mig_load(o) : 0;

@@ -51,13 +51,15 @@ struct weir_overlay_part {
     int64_t memory_bytes;
     uint32_t n_sharers;
     uint32_t n_given; /* of these: by this decision */
-    uint32_t n_mps;   /* of these: under MPS, or to be */
-    uint32_t reserved;
-    /* Over the owners of the sharers, x each: the sum of x and of x². All are of one owner x
-     * exactly if these are n · x and n · x²: so it does not matter in which order they come and go.
-     */
-    uint64_t owners;
-    uint64_t owners_squared;
+};
+
+/* Who shares a device that has to do with MPS. Over the owners of the sharers, x each: the sum of x
+ * and of x². All are of one owner x exactly if these are n · x and n · x²: so it does not matter in
+ * which order they come and go. */
+struct weir_overlay_mps {
+    uint32_t n[WEIR_VIEW_MAX]; /* sharers under MPS, or to be */
+    uint64_t owners[WEIR_VIEW_MAX];
+    uint64_t owners_squared[WEIR_VIEW_MAX];
 };
 
 /* What a whole device is given out as. */
@@ -86,21 +88,22 @@ struct weir_overlay_device {
     uint32_t nvlink;
     uint32_t binder;
     uint32_t n_foreign;
-    uint32_t gives;     /* enum weir_gives: now */
-    uint32_t will_give; /* once what is under way with it has ended */
-    uint32_t phase;     /* enum weir_device_phase */
-    uint32_t sharing;   /* enum weir_sharing */
-    uint32_t replicas;
-    uint32_t mps; /* enum weir_mps */
-    uint32_t can_mps;
     uint32_t n_children; /* instances: they follow it */
+    uint32_t replicas;
     uint16_t slots;
+    uint8_t gives;     /* enum weir_gives: now, */
+    uint8_t will_give; /* and once what is under way with it has ended */
+    uint8_t phase;     /* enum weir_device_phase */
+    uint8_t sharing;   /* enum weir_sharing */
+    uint8_t mps;       /* enum weir_mps */
+    uint8_t can_mps;
     uint8_t is_settled; /* 1: as if what takes time with devices took none */
     uint8_t is_frozen;  /* 1: no change may be begun on it now */
     uint8_t is_surplus; /* an instance that its device's layout does not have */
     uint8_t is_changed; /* 1: this decision begins something with it */
-    uint8_t reserved[2];
+    uint32_t reserved;
     const struct weir_overlay_device *parent; /* of an instance, or NULL */
+    struct weir_overlay_mps *who;             /* NULL: it has nothing to do with MPS */
     struct weir_overlay_mig *mig;             /* of a whole device with offers, or NULL */
     int64_t memory_bytes;                     /* usable */
     int64_t foreign_bytes;                    /* of it: used by foreign processes */

@@ -58,12 +58,12 @@ static void set_gives(struct weir_overlay_device *device, const struct weir_devi
 {
     uint32_t mode = row->mig;
 
-    device->gives = gives_of_mode(mode, device->n_children);
+    device->gives = (uint8_t)gives_of_mode(mode, device->n_children);
     if (is_mode_to_change(row))
         mode = row->mig_wanted;
     else if (row->phase == WEIR_DEVICE_SWITCHING && row->mig_wanted == WEIR_MIG_NONE)
         mode = row->mig == WEIR_MIG_ON ? WEIR_MIG_OFF : WEIR_MIG_ON;
-    device->will_give = gives_of_mode(mode, device->n_children);
+    device->will_give = (uint8_t)gives_of_mode(mode, device->n_children);
     if (row->phase != WEIR_DEVICE_THERE || is_mode_to_change(row))
         device->gives = WEIR_GIVES_NOTHING;
 }

@@ -113,6 +113,15 @@ static uint32_t fresh_of(const struct weir_overlay_mig *mig, uint32_t views)
 
 static bool is_picked(const struct picks *picks, const struct weir_overlay_device *child)
 {
+    for (uint32_t i = 0; i < picks->n; i++)
+        if (picks->grants[i].device == child->row)
+            return true;
+    return false;
+}
+
+/* Itself, or something that is to be made on its slots. */
+static bool is_in_picks(const struct picks *picks, const struct weir_overlay_device *child)
+{
     for (uint32_t i = 0; i < picks->n; i++) {
         const struct weir_grant *grant = &picks->grants[i];
 
@@ -198,7 +207,7 @@ static bool would_do(const struct weir_overlay_device *child, uint32_t views,
                      const struct weir_request *request, const struct picks *picks)
 {
     return weir_filter_device(child, views, request) == WEIR_REASON_NONE &&
-           !is_picked(picks, child);
+           !is_in_picks(picks, child);
 }
 
 /* ---- instances that could be made ---- */

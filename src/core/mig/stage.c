@@ -199,8 +199,8 @@ static int lay_out(struct weir_tick *tick, struct weir_overlay_device *device)
 /* On, and nobody shares it or is to: who wants it whole waits for its end. */
 static bool is_idle_mps(const struct weir_overlay_device *device)
 {
-    return device->mps == WEIR_MPS_ON && device->used[WEIR_VIEW_NOW].n_sharers == 0 &&
-           device->used[WEIR_VIEW_SOON].n_mps == 0;
+    return device->who != NULL && device->mps == WEIR_MPS_ON &&
+           device->used[WEIR_VIEW_NOW].n_sharers == 0 && device->who->n[WEIR_VIEW_SOON] == 0;
 }
 
 static int tend(struct weir_tick *tick, struct weir_overlay_device *device)

@@ -54,27 +54,27 @@ void weir_share_part(const struct weir_overlay_device *device, const struct weir
 }
 
 /* All that share it are of this owner. */
-static bool is_of(const struct weir_overlay_part *used, uint32_t owner)
+static bool is_of(const struct weir_overlay_device *device, enum weir_view view, uint32_t owner)
 {
+    uint64_t n = device->used[view].n_sharers;
     uint64_t x = owner;
 
-    return used->owners == used->n_sharers * x && used->owners_squared == used->n_sharers * (x * x);
+    return device->who->owners[view] == n * x && device->who->owners_squared[view] == n * (x * x);
 }
 
 static uint32_t why_not_mps(const struct weir_overlay_device *device, enum weir_view view,
                             const struct weir_request *request)
 {
-    const struct weir_overlay_part *used = &device->used[view];
     bool may_take_time = view == WEIR_VIEW_SOON || device->is_settled;
     bool is_on = device->mps == WEIR_MPS_ON || (device->mps == WEIR_MPS_STARTING && may_take_time);
 
     if (is_on)
-        return is_of(used, request->owner) ? WEIR_REASON_NONE : WEIR_REASON_DEVICE_BUSY;
+        return is_of(device, view, request->owner) ? WEIR_REASON_NONE : WEIR_REASON_DEVICE_BUSY;
     if (!may_take_time && (device->mps != WEIR_MPS_OFF || needs_mps(device, request)))
         return WEIR_REASON_RESHAPING;
     if (!needs_mps(device, request))
-        return used->n_mps > 0 ? WEIR_REASON_RESERVED : WEIR_REASON_NONE;
-    if (used->n_mps < used->n_sharers || !is_of(used, request->owner))
+        return device->who->n[view] > 0 ? WEIR_REASON_RESERVED : WEIR_REASON_NONE;
+    if (device->who->n[view] < device->used[view].n_sharers || !is_of(device, view, request->owner))
         return WEIR_REASON_DEVICE_BUSY;
     return device->is_frozen ? WEIR_REASON_RESHAPING : WEIR_REASON_NONE;
 }
@@ -96,14 +96,13 @@ uint32_t weir_share_why_no_room(const struct weir_overlay_device *device, enum w
     if (part.memory_bytes > left)
         return part.memory_bytes <= left + device->foreign_bytes ? WEIR_REASON_DEVICE_FOREIGN
                                                                  : WEIR_REASON_DEVICE_FULL;
-    return why_not_mps(device, view, request);
+    return device->who != NULL ? why_not_mps(device, view, request) : WEIR_REASON_NONE;
 }
 
 bool weir_share_is_sound(const struct weir_overlay_device *device, uint32_t owner)
 {
-    const struct weir_overlay_part *used = &device->used[WEIR_VIEW_SOON];
-
-    if (used->n_mps == 0)
+    if (device->who == NULL || device->who->n[WEIR_VIEW_SOON] == 0)
         return true;
-    return used->n_mps == used->n_sharers && is_of(used, owner);
+    return device->who->n[WEIR_VIEW_SOON] == device->used[WEIR_VIEW_SOON].n_sharers &&
+           is_of(device, WEIR_VIEW_SOON, owner);
 }
