@@ -38,7 +38,7 @@ static struct weir_server_mps *mark_of(struct weir_server *server, struct weir_s
     if (uuid.len >= sizeof(fresh.uuid))
         return NULL;
     memcpy(fresh.uuid, uuid.ptr, uuid.len);
-    return weir_vec_push(&server->mps_marks, fresh) < 0 ? NULL : weir_vec_last(&server->mps_marks);
+    return weir_vec_push(&server->mps_marks, fresh) < 0 ? NULL : find_mark(server, uuid);
 }
 
 /* ---- what a device can ---- */
