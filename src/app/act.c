@@ -91,9 +91,12 @@ void weir_server_act(struct weir_server *server, const struct weir_world *before
 {
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_action *action = &plan->actions[i];
-        bool was_queued = weir_world_task(before, action->task)->state == WEIR_TASK_QUEUED;
+        bool was_queued = action->task != WEIR_NONE &&
+                          weir_world_task(before, action->task)->state == WEIR_TASK_QUEUED;
 
-        if (action->kind == WEIR_ACTION_START)
+        if (action->kind == WEIR_ACTION_SHARE)
+            weir_server_share(server, action);
+        else if (action->kind == WEIR_ACTION_START)
             start(server, action);
         else if (action->kind == WEIR_ACTION_NOTIFY)
             note_budget(before, action);

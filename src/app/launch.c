@@ -6,6 +6,7 @@
 #include "base/cleanup.h"
 #include "base/count.h"
 #include "base/tree.h"
+#include "base/units.h"
 #include "core/heal/fate.h"
 #include "fmt/json.h"
 #include "fmt/quantity.h"
@@ -17,6 +18,10 @@
  * that is a job itself hands its own on. WEIR_TOKEN is never set. */
 static const char *const weirs_own[] = {
     "CUDA_DEVICE_ORDER",
+    "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+    "CUDA_MPS_LOG_DIRECTORY",
+    "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT",
+    "CUDA_MPS_PIPE_DIRECTORY",
     "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES",
     "WEIR_ARRAY_INDEX",
@@ -136,6 +141,43 @@ static bool put_devices(struct env *env, struct weir_arena *arena, const struct 
     return ok;
 }
 
+/* To a client the one GPU that it sees is number 0. A UUID in CUDA_VISIBLE_DEVICES is right for
+ * clients, too, where an index would be that among the daemon's. Who asked for a part of the GPU,
+ * and not for memory, gets as much of its multiprocessors. */
+static bool put_limits(struct env *env, struct weir_arena *arena, const struct weir_world *world,
+                       const struct weir_task *task, const struct weir_hold *hold)
+{
+    const struct weir_shape *shape =
+        weir_world_shape(world, weir_world_role(world, task->role)->shape);
+    uint64_t percent = hold->part_mgpu >= 10 ? (uint64_t)hold->part_mgpu / 10 : 1;
+    char limit[32];
+
+    snprintf(limit, sizeof(limit), "0=%lldM", (long long)(hold->memory_bytes / WEIR_MIB));
+    if (hold->memory_bytes > 0 &&
+        !put_env(env, arena, WEIR_STR("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT"), weir_str(limit)))
+        return false;
+    return shape->device_memory_bytes > 0 ||
+           put_number(env, arena, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", percent);
+}
+
+/* Only a part of one GPU is under MPS. */
+static bool put_mps(struct env *env, const struct launching *l, const struct weir_world *world,
+                    const struct weir_task *task)
+{
+    const struct weir_hold *hold =
+        task->first_hold != WEIR_NONE ? weir_world_hold(world, task->first_hold) : NULL;
+    const struct weir_device *device = hold != NULL ? weir_world_device(world, hold->device) : NULL;
+    struct weir_mps_facts facts;
+
+    if (device == NULL || device->mps != WEIR_MPS_ON ||
+        (hold->part_mgpu >= WEIR_MGPU_PER_GPU && hold->memory_bytes == 0))
+        return true;
+    l->server->mps.look(l->server->mps.ctx, weir_world_string(world, device->uuid), &facts);
+    return put_env(env, l->arena, WEIR_STR("CUDA_MPS_PIPE_DIRECTORY"), facts.pipe_dir) &&
+           put_env(env, l->arena, WEIR_STR("CUDA_MPS_LOG_DIRECTORY"), facts.log_dir) &&
+           put_limits(env, l->arena, world, task, hold);
+}
+
 static const char *const *make_env(const struct launching *l, const struct weir_tree *spec,
                                    const struct weir_workload_record *record,
                                    const struct weir_cluster_ref *ref)
@@ -155,7 +197,7 @@ static const char *const *make_env(const struct launching *l, const struct weir_
             return NULL;
     weir_cluster_marker(ref->serial, ref->nonce, marker);
     if (!put_identity(&env, l->arena, world, task, record) ||
-        !put_devices(&env, l->arena, world, task) ||
+        !put_devices(&env, l->arena, world, task) || !put_mps(&env, l, world, task) ||
         !put_entry(&env, weir_str_dup(weir_str(marker), l->arena)))
         return NULL;
     return env.entries;

@@ -10,8 +10,6 @@
 
 enum {
     SETTLE_MS = 5,
-    SHARERS_MAX = 16, /* they take turns: of more each would have too few */
-    COMPUTE_MODE_SHARED = 0
 };
 
 struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server, uint32_t task)
@@ -33,14 +31,22 @@ void weir_server_attempt_set(struct weir_server_attempt *attempt,
 
 /* ---- attempts ---- */
 
+static bool has_failed(const struct weir_cluster_facts *facts)
+{
+    return facts->end == WEIR_END_EXITED && facts->exit_status != 0;
+}
+
 static int see_end(struct weir_server *server, uint32_t task, struct weir_server_attempt *attempt,
                    const struct weir_cluster_facts *facts, struct weir_err *err)
 {
     struct weir_task *row = weir_edit_task(server->edit, task);
-    char *detail = facts->detail[0] != '\0' ? weir_mem_strdup(facts->detail) : NULL;
+    const char *said = facts->detail[0] == '\0' && attempt->lost_mps && has_failed(facts)
+                           ? "the MPS daemon of its GPU died while it ran"
+                           : facts->detail;
+    char *detail = said[0] != '\0' ? weir_mem_strdup(said) : NULL;
     char name[WEIR_SERVER_TASK_NAME_MAX];
 
-    if (row == NULL || (detail == NULL && facts->detail[0] != '\0')) {
+    if (row == NULL || (detail == NULL && said[0] != '\0')) {
         weir_mem_free(detail);
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what was observed");
     }
@@ -54,10 +60,10 @@ static int see_end(struct weir_server *server, uint32_t task, struct weir_server
     row->exit_status = facts->exit_status;
     row->ended_wall_ms = facts->ended_wall_ms;
     server->has_news = true;
-    if (facts->detail[0] != '\0') {
+    if (said[0] != '\0') {
         WEIR_LOG_FIELD(field, "subject",
                        weir_server_task_name(weir_edit_view(server->edit), task, name));
-        weir_log_warn("attempt.failed", "%s", facts->detail);
+        weir_log_warn("attempt.failed", "%s", said);
     }
     return 0;
 }
@@ -284,16 +290,6 @@ static int take_in_node(struct weir_server *server, struct weir_str name, uint32
     return put_back_node(server, *ret_node, name, err);
 }
 
-/* A GPU that is cut into instances is given out by instance; one in an exclusive mode lets in one
- * process only. */
-static uint32_t sharers_of(const struct weir_gpu_device *seen)
-{
-    bool is_exclusive =
-        (seen->valid & WEIR_GPU_HAS_COMPUTE_MODE) != 0 && seen->compute_mode != COMPUTE_MODE_SHARED;
-
-    return seen->mig_mode || is_exclusive ? 1 : SHARERS_MAX;
-}
-
 /* Everything the driver tells of a device. */
 static int fill_device(struct weir_server *server, const struct weir_gpu_device *seen,
                        struct weir_device *device, struct weir_err *err)
@@ -315,7 +311,8 @@ static int fill_device(struct weir_server *server, const struct weir_gpu_device 
     device->health = health;
     device->cordoned = cordon.phase != WEIR_NODE_READY;
     device->memory_bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
-    device->max_sharers = sharers_of(seen);
+    device->can_mps = weir_server_can_mps(server, seen);
+    device->max_sharers = weir_server_sharers_of(seen, device);
     if (device->max_sharers < device->n_sharers)
         device->max_sharers = device->n_sharers;
     device->isolation = WEIR_ISOLATION_NONE; /* turns are taken on it, nothing is walled off */
@@ -425,15 +422,23 @@ static int update_health(struct weir_server *server, uint32_t index,
     return r < 0 ? r : set_health(server, index, health, cause, err);
 }
 
-/* Those who share it go on. */
+/* How it is shared now. Those who share it go on. */
 static int set_sharers(struct weir_server *server, uint32_t index,
                        const struct weir_gpu_device *seen, struct weir_err *err)
 {
     const struct weir_device *known = weir_world_device(weir_edit_view(server->edit), index);
-    uint32_t n = sharers_of(seen) > known->n_sharers ? sharers_of(seen) : known->n_sharers;
+    bool is_ready = seen->state == WEIR_GPU_READY;
     struct weir_device *row;
+    uint32_t n;
+    int r = weir_server_see_mps(server, index,
+                                is_ready ? weir_server_can_mps(server, seen) : known->can_mps, err);
 
-    if (seen->state != WEIR_GPU_READY || known->max_sharers == n)
+    if (r < 0)
+        return r;
+    known = weir_world_device(weir_edit_view(server->edit), index);
+    n = weir_server_sharers_of(seen, known);
+    n = n > known->n_sharers ? n : known->n_sharers;
+    if (!is_ready || known->max_sharers == n)
         return 0;
     row = weir_edit_device(server->edit, index);
     if (row == NULL)
@@ -487,9 +492,9 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
             r = put_back_device(server, index, &devices[i], err);
         else
             r = update_health(server, index, &devices[i], err);
+        index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (r == 0 && index != WEIR_NONE)
             r = set_sharers(server, index, &devices[i], err);
-        index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
     }

@@ -344,6 +344,25 @@ struct weir_str weir_server_task_name(const struct weir_world *world, uint32_t t
     return weir_str(ret_text);
 }
 
+/* Of an MPS daemon: that it is to begin or to end, and why. */
+static int write_share_event(struct weir_server *server, const struct weir_world *after,
+                             const struct weir_action *action, struct weir_err *err)
+{
+    struct weir_str uuid = weir_world_string(after, weir_world_device(after, action->device)->uuid);
+    char subject[WEIR_GPU_UUID_BYTES + 8];
+    int r = weir_server_begin(server, err);
+
+    if (r < 0)
+        return r;
+    snprintf(subject, sizeof(subject), "gpu/%.*s",
+             WEIR_STR_ARG(weir_str_cut(uuid, WEIR_GPU_UUID_BYTES)));
+    return weir_server_event(server, WEIR_STR("weir"),
+                             action->amount > 0 ? "gpu.mps-begins" : "gpu.mps-ends",
+                             weir_str(subject),
+                             weir_str(weir_cause_name((enum weir_cause)action->cause)),
+                             WEIR_STR(""), WEIR_STR(""), err);
+}
+
 static int write_action_event(struct weir_server *server, const struct weir_world *before,
                               const struct weir_world *after, const struct weir_action *action,
                               struct weir_err *err)
@@ -533,11 +552,14 @@ int weir_server_persist(struct weir_server *server, const struct weir_world *bef
     collect(server->world, before, after, &due);
     collect(before, after, after, &due);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
-        r = note_why_left(server, before, &plan->actions[i], err);
+        if (plan->actions[i].task != WEIR_NONE)
+            r = note_why_left(server, before, &plan->actions[i], err);
     if (r == 0)
         r = write_due(server, &due, before, after, now, err);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
-        r = write_action_event(server, before, after, &plan->actions[i], err);
+        r = plan->actions[i].kind == WEIR_ACTION_SHARE
+                ? write_share_event(server, after, &plan->actions[i], err)
+                : write_action_event(server, before, after, &plan->actions[i], err);
     return r;
 }
 

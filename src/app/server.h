@@ -21,6 +21,7 @@
 #include "port/cluster.h"
 #include "port/fault.h"
 #include "port/gpu.h"
+#include "port/mps.h"
 #include "port/service.h"
 #include "port/store.h"
 
@@ -32,6 +33,7 @@ struct weir_server_attempt {
     struct weir_cluster_ref ref;
     uint32_t is_asked_to_stop; /* enum weir_cause it was last asked for; 0: not yet */
     uint32_t is_occupying;     /* the simulated devices were told */
+    bool lost_mps;             /* the MPS daemon of a GPU that it holds died while it ran */
     char *detail;              /* why it could not be started, or why it had to leave; owned;
                                   NULL: nothing is known */
 };
@@ -53,6 +55,16 @@ struct weir_server_gpu {
     struct processes weir_vec(struct weir_server_process) processes; /* by pid */
 };
 
+/* What is remembered of a GPU's MPS daemon. */
+struct weir_server_mps {
+    char uuid[WEIR_GPU_UUID_BYTES];
+    uint32_t n_deaths;   /* that were told, as port/mps.h counts them */
+    uint32_t n_failures; /* likewise */
+    uint32_t n_in_a_row; /* begins that came to nothing */
+    int64_t not_before_wall_ms;
+    char cause[WEIR_MPS_WHY_MAX + 8];
+};
+
 /* The class of a GPU that is known by its name only. */
 #define WEIR_SERVER_CLASS_UNKNOWN "unknown"
 
@@ -66,6 +78,7 @@ struct weir_server {
     struct weir_store store;
     struct weir_cluster cluster;
     struct weir_gpu_port gpu;
+    struct weir_mps_port mps;
     struct weir_fault_source fault_source;
     struct weir_clock clock;
     struct weir_policy policy;
@@ -90,8 +103,9 @@ struct weir_server {
     struct attempts weir_vec(struct weir_server_attempt) attempts;
     struct weir_map by_serial; /* attempt → task */
     struct gpus weir_vec(struct weir_server_gpu) gpus;
-    int64_t last_seq;                  /* newest event in the store */
-    struct weir_server_faults *faults; /* app/faults.h */
+    struct mps_marks weir_vec(struct weir_server_mps) mps_marks; /* outlive a load */
+    int64_t last_seq;                                            /* newest event in the store */
+    struct weir_server_faults *faults;                           /* app/faults.h */
 
     /* the tick under way */
     bool in_transaction;
@@ -203,6 +217,20 @@ void weir_server_put_use(const struct weir_world *world, uint32_t task, int64_t 
                          struct weir_buf *out);
 /* The task of an attempt, or WEIR_NONE. */
 uint32_t weir_server_task_of(const struct weir_server *server, uint64_t serial);
+
+/* ---- mps.c ---- */
+bool weir_server_can_mps(const struct weir_server *server, const struct weir_gpu_device *seen);
+/* How many may share it, as it is now. */
+uint32_t weir_server_sharers_of(const struct weir_gpu_device *seen,
+                                const struct weir_device *device);
+/* Takes over what became of a device's MPS daemon. A failure fails the transaction where that left
+ * half of it. */
+int weir_server_see_mps(struct weir_server *server, uint32_t device, uint32_t can_mps,
+                        struct weir_err *err);
+/* Begins or ends the daemon of a device, as a SHARE says. */
+void weir_server_share(struct weir_server *server, const struct weir_action *action);
+/* When the port's notice_fd is readable: it does what is due, and what follows is looked at. */
+void weir_server_look_at_mps(struct weir_server *server);
 
 /* ---- persist.c ---- */
 /* "workload/42", of several tasks "workload/42/3": as events and the log name a task. */

@@ -22,6 +22,7 @@
 #include "edge/kernlog/kernlog.h"
 #include "edge/local/cluster.h"
 #include "edge/local/output.h"
+#include "edge/mps/supervisor.h"
 #include "edge/nvml/gpus.h"
 #include "edge/sqlite/store.h"
 #include "fmt/url.h"
@@ -54,6 +55,8 @@ struct up {
     struct weir_sqlite *sqlite;
     struct weir_local *local;
     struct weir_gpus *gpus;
+    struct weir_mps_supervisor *mps; /* NULL: it could not be opened */
+    char mps_exe[PATH_BYTES];
     struct weir_kernlog *kernlog; /* NULL: it may not be read */
     bool kernlog_is_broken;       /* and cannot be watched */
     struct weir_api *api;
@@ -65,6 +68,7 @@ struct up {
     uv_poll_t notes;
     uv_poll_t gpu_notes;
     uv_poll_t kernlog_notes;
+    uv_poll_t mps_notes;
     uv_poll_t *launcher;
     int launcher_fd;
     int launcher_events;
@@ -170,6 +174,17 @@ static void on_gpus(uv_poll_t *poll, int status, int events)
         return;
     weir_server_look(&up->server, true);
     up->devices_mono_ms = read_clock(NULL).mono_ms;
+}
+
+static void on_mps(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+
+    (void)events;
+    if (status < 0)
+        uv_poll_stop(poll);
+    else if (!up->server.is_stopping)
+        weir_server_look_at_mps(&up->server);
 }
 
 /* The tick reads it. Until it has there is something to read, all the time, so what comes next is
@@ -328,6 +343,13 @@ static int start_loop(struct up *up, struct weir_err *err)
             return weir_error(err, WEIR_E_IO, "watch the kernel's log: %s", uv_strerror(r));
         up->kernlog_notes.data = up;
         watch_kernlog(up);
+    }
+    if (up->mps != NULL) {
+        r = uv_poll_init(&up->loop, &up->mps_notes, up->server.mps.notice_fd);
+        if (r < 0)
+            return weir_error(err, WEIR_E_IO, "watch the MPS daemons: %s", uv_strerror(r));
+        up->mps_notes.data = up;
+        uv_poll_start(&up->mps_notes, UV_READABLE, on_mps);
     }
     uv_check_init(&up->loop, &up->after_io);
     uv_timer_init(&up->loop, &up->wake);
@@ -527,6 +549,40 @@ static int open_gpus(struct up *up, struct weir_err *err)
                            hint[0] != '\0' ? "; " : "");
 }
 
+/* On simulated GPUs this program stands in for the real one. */
+static int choose_mps(struct up *up, struct weir_mps_program *ret_program, struct weir_err *err)
+{
+    static const char *const real[] = {"nvidia-cuda-mps-control", NULL};
+    static const char *const simulated[] = {"weir-mps-control", "mps-control", NULL};
+    const char *given = up->options->mps_control;
+
+    *ret_program = (struct weir_mps_program){NULL, real};
+    if (given != NULL && strcmp(given, "off") == 0)
+        return 0;
+    if (given == NULL && weir_gpus_are_simulated(up->gpus)) {
+        *ret_program = (struct weir_mps_program){"/proc/self/exe", simulated};
+        return 0;
+    }
+    if (weir_mps_find_program(given != NULL ? given : real[0], up->mps_exe, sizeof(up->mps_exe)))
+        ret_program->exe = up->mps_exe;
+    else if (given != NULL)
+        return weir_error(err, WEIR_E_NOT_FOUND, "--mps-control: there is no program '%s'", given);
+    return 0;
+}
+
+/* Without it GPUs are shared by budgets that are watched. */
+static int open_mps(struct up *up, struct weir_err *err)
+{
+    struct weir_mps_program program;
+    struct weir_err why = WEIR_ERR_INIT;
+    int r = choose_mps(up, &program, err);
+
+    if (r == 0 && weir_mps_open(up->data_dir, &program, weir_mps_times_default(), &up->mps,
+                                &up->server.mps, &why) < 0)
+        weir_log_warn("mps", "no GPU is shared under MPS: %s", why.text);
+    return r;
+}
+
 /* Without it faults are known by what the driver tells alone. */
 static void open_kernlog(struct up *up)
 {
@@ -556,6 +612,8 @@ static int open_all(struct up *up, struct weir_err *err)
         r = open_gpus(up, err);
     if (r == 0 && up->options->simulate_faults != NULL)
         r = weir_fault_plan_read(up->gpus, up->options->simulate_faults, err);
+    if (r == 0)
+        r = open_mps(up, err);
     if (r == 0)
         open_kernlog(up);
     if (r == 0)
@@ -597,6 +655,8 @@ static void close_all(struct up *up)
     weir_arena_finish(&up->server.plan_arenas[1]);
     weir_decision_log_close(up->server.log);
     weir_kernlog_close(up->kernlog);
+    weir_mps_close(up->mps);
+    weir_vec_finish(&up->server.mps_marks);
     weir_gpus_close(up->gpus);
     weir_local_close(up->local);
     weir_sqlite_close(up->sqlite);
@@ -609,6 +669,10 @@ static void close_all(struct up *up)
 
 static void say_confinement(const struct up *up)
 {
+    if (up->mps != NULL && !up->server.mps.can_begin)
+        weir_log_info("mps", "%s: no GPU is shared under MPS",
+                      up->options->mps_control != NULL ? "it is off"
+                                                       : "no nvidia-cuda-mps-control along PATH");
     if (!weir_local_limits_memory(up->local))
         weir_log_info("cgroup", "%s: memory limits are not enforced",
                       strcmp(up->options->cgroup, "off") == 0

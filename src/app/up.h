@@ -12,6 +12,8 @@ struct weir_up_options {
     const char *host;     /* another name under which TCP clients may address it; NULL: none */
     const char *simulate; /* as weir_gpus_open(); NULL: the driver of this machine */
     const char *simulate_faults; /* a file (app/fault_plan.h); NULL: none */
+    const char *mps_control;     /* the MPS control program; NULL: nvidia-cuda-mps-control along
+                                    PATH, on simulated GPUs a simulated one; "off": no MPS */
     const char *cgroup;          /* "auto", "off" or a cgroup v2 directory */
     bool demo;                   /* on a simulated fleet, submit the demo set */
     const char *version;         /* what `weir --version` says */

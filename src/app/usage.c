@@ -188,6 +188,14 @@ static const struct weir_server_process *find_process(const struct weir_server_g
     return NULL;
 }
 
+/* One of a daemon that weir began; those of others have no business there. */
+static bool is_mps_server(const struct weir_server *server,
+                          const struct weir_server_process *process)
+{
+    return server->mps.ctx != NULL && process->serial == 0 &&
+           server->mps.owns(server->mps.ctx, process->pid);
+}
+
 static void tell_foreign(struct weir_server *server, struct weir_server_gpu *gpu,
                          const struct weir_server_gpu *before, uint32_t device)
 {
@@ -199,7 +207,8 @@ static void tell_foreign(struct weir_server *server, struct weir_server_gpu *gpu
         struct weir_server_process *process = &gpu->processes.items[i];
         const struct weir_server_process *was = find_process(before, process->pid);
 
-        if (holds(state, weir_server_task_of(server, process->serial), device))
+        if (holds(state, weir_server_task_of(server, process->serial), device) ||
+            is_mps_server(server, process))
             continue;
         process->n_alien = was != NULL ? was->n_alien : 0;
         if (process->n_alien < ALIEN_SAMPLES && !waits)

@@ -15,6 +15,7 @@ extern const struct weir_command weir_command_get;
 extern const struct weir_command weir_command_help;
 extern const struct weir_command weir_command_launcher;
 extern const struct weir_command weir_command_logs;
+extern const struct weir_command weir_command_mps_control;
 extern const struct weir_command weir_command_ps;
 extern const struct weir_command weir_command_queue;
 extern const struct weir_command weir_command_replay;

@@ -39,7 +39,7 @@ static bool is_field(const struct weir_tree *member, unsigned depth)
 /* "exit_status" becomes "Exit status", "gpus" "GPUs". */
 static void put_label(const struct weir_tree *member, unsigned depth, struct weir_buf *out)
 {
-    static const char *const words[][2] = {{"id", "ID"}, {"gpus", "GPUs"}};
+    static const char *const words[][2] = {{"id", "ID"}, {"gpus", "GPUs"}, {"mps", "MPS"}};
     struct weir_str name = without(without(member->key, "_ms"), "_bytes");
     bool is_ours = is_field(member, depth);
 

@@ -152,6 +152,7 @@ static const struct weir_sheet_column gpu_columns[] = {
     {.title = "CLASS", .wide = true},
     {.title = "HEALTH", .wide = true, .is_state = true},
     {.title = "FOREIGN", .wide = true, .is_right = true},
+    {.title = "MPS", .wide = true},
     {.title = "HOLDERS", .stretches = true},
 };
 
@@ -185,6 +186,7 @@ static void gpu_row(struct weir_sheet *table, const struct weir_tree *item, int6
     weir_output_cell(table, item, "class");
     weir_output_cell(table, item, "health");
     weir_output_cell(table, item, "foreign_processes");
+    weir_output_cell(table, item, "mps");
     add_holders(table, weir_tree_get(item, "holders"));
 }
 

@@ -50,6 +50,12 @@ static const struct weir_option options[] = {
      .help = "a cgroup v2 group for every job: below weir's own where that is to be had, none, or "
              "below DIR",
      .example = "off"},
+    {.name = "mps-control",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "PROGRAM|off",
+     .help = "the MPS control program, else nvidia-cuda-mps-control along $PATH; off: no GPU is "
+             "shared under MPS",
+     .example = "/usr/bin/nvidia-cuda-mps-control"},
     {.name = "log-level",
      .kind = WEIR_OPTION_CHOICE,
      .argument = "LEVEL",
@@ -86,6 +92,7 @@ static int run(const struct weir_args *args, struct weir_err *err)
         .host = weir_args_text(args, "host"),
         .simulate = weir_args_text(args, "simulate"),
         .simulate_faults = weir_args_text(args, "simulate-faults"),
+        .mps_control = weir_args_text(args, "mps-control"),
         .cgroup = cgroup != NULL ? cgroup : "auto",
         .demo = !weir_args_has(args, "no-demo"),
         .version = weir_version_text(),

@@ -209,6 +209,9 @@ uint32_t weir_world_hold_isolation(const struct weir_world *world, uint32_t hold
 
     if (device->kind == WEIR_DEVICE_MIG || (device->kind != WEIR_DEVICE_SHARE && is_whole))
         return WEIR_ISOLATION_HARDWARE;
+    if (device->kind == WEIR_DEVICE_WHOLE && device->isolation == WEIR_ISOLATION_MEMORY &&
+        device->mps != WEIR_MPS_ON)
+        return WEIR_ISOLATION_NONE;
     return device->isolation;
 }
 
@@ -224,6 +227,7 @@ static const char *const node_phases[WEIR_NODE_PHASE_MAX] = {"requested", "booti
 static const char *const healths[WEIR_DEVICE_HEALTH_MAX] = {"healthy", "suspect", "unhealthy",
                                                             "lost"};
 
+static const char *const mps_states[WEIR_MPS_MAX] = {"off", "starting", "on", "stopping"};
 static const char *const sharings[WEIR_SHARING_MAX] = {"budgets", "mps", "time-slicing", "never"};
 
 const char *weir_task_state_name(enum weir_task_state state)
@@ -254,6 +258,11 @@ const char *weir_node_phase_name(enum weir_node_phase phase)
 const char *weir_device_health_name(enum weir_device_health health)
 {
     return health < WEIR_DEVICE_HEALTH_MAX ? healths[health] : "unknown";
+}
+
+const char *weir_mps_name(enum weir_mps mps)
+{
+    return mps < WEIR_MPS_MAX ? mps_states[mps] : "unknown";
 }
 
 const char *weir_sharing_name(enum weir_sharing sharing)

@@ -647,6 +647,7 @@ const char *weir_over_budget_name(enum weir_over_budget over_budget);
 const char *weir_isolation_name(enum weir_isolation isolation);
 const char *weir_node_phase_name(enum weir_node_phase phase);
 const char *weir_device_health_name(enum weir_device_health health);
+const char *weir_mps_name(enum weir_mps mps); /* "off", "starting", "on", "stopping" */
 const char *weir_sharing_name(
     enum weir_sharing sharing); /* "budgets", "mps", "time-slicing", "never" */
 /* Back from the word; negative if unknown. */

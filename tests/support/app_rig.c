@@ -84,7 +84,9 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                                          .state = rig->gpu_is_lost[i] ? WEIR_GPU_LOST
                                                   : rig->gpu_hangs[i] ? WEIR_GPU_HUNG
                                                                       : WEIR_GPU_READY,
-                                         .valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_COMPUTE_MODE,
+                                         .valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_COMPUTE_MODE |
+                                                  WEIR_GPU_HAS_COMPUTE_CAPABILITY,
+                                         .compute_major = rig->gpu_major,
                                          .compute_mode = rig->gpu_is_exclusive[i] ? 3 : 0,
                                          .memory_total_bytes = RIG_GPU_BYTES};
     for (uint32_t i = 0; rig->sample_ms > 0 && i < n; i++) {
@@ -138,6 +140,9 @@ static int launch(void *ctx, const struct weir_cluster_launch *launch, struct we
             snprintf(attempt->devices, sizeof(attempt->devices), "%s", *e + 21);
         else if (strncmp(*e, "WEIR_GPU_MEMORY_BYTES=", 22) == 0)
             attempt->budget_bytes = strtoll(*e + 22, NULL, 10);
+        else if (strncmp(*e, "CUDA_MPS_", 9) == 0)
+            snprintf(attempt->mps + strlen(attempt->mps),
+                     sizeof(attempt->mps) - strlen(attempt->mps), "%s\n", *e);
     return 0;
 }
 

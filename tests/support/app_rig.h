@@ -31,6 +31,7 @@ struct app_attempt {
     uint32_t n_signals;
     char devices[128];    /* CUDA_VISIBLE_DEVICES */
     int64_t budget_bytes; /* WEIR_GPU_MEMORY_BYTES; 0: its devices are its own */
+    char mps[256];        /* all CUDA_MPS_…, a line each */
 };
 
 /* A process on a GPU. */
@@ -71,6 +72,7 @@ struct app_rig {
     bool gpu_hangs[RIG_GPUS];
     bool shows_pci; /* GPU-n is at 0000:0n:00.0: without, no fault is of it */
     bool gpu_is_exclusive[RIG_GPUS];
+    uint32_t gpu_major; /* of the compute capability of all */
     int list_result;
     struct app_process processes[RIG_PROCESSES_MAX]; /* by pid */
     uint32_t n_processes;

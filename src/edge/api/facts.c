@@ -494,6 +494,11 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     weir_json_i64(w, d->held_memory_bytes);
     put_u64(w, "sharers_max", d->max_sharers);
     put_text(w, "sharers_isolation", weir_isolation_name((enum weir_isolation)d->isolation));
+    weir_json_key(w, "mps");
+    if (d->can_mps != 0 || d->mps != WEIR_MPS_OFF)
+        weir_json_str(w, weir_str(weir_mps_name((enum weir_mps)d->mps)));
+    else
+        weir_json_null(w);
 }
 
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
