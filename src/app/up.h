@@ -3,6 +3,7 @@
 #define WEIR_APP_UP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct weir_err;
 
@@ -13,8 +14,10 @@ struct weir_up_options {
     const char *simulate; /* as weir_gpus_open(); NULL: the driver of this machine */
     const char *simulate_faults; /* a file (app/fault_plan.h); NULL: none */
     const char *cgroup;          /* "auto", "off" or a cgroup v2 directory */
-    bool demo;                   /* on a simulated fleet, submit the demo set */
-    const char *version;         /* what `weir --version` says */
+    const char *gpu_test;        /* a line for /bin/sh that tries a GPU; NULL: none */
+    int64_t gpu_test_timeout_ms;
+    bool demo;           /* on a simulated fleet, submit the demo set */
+    const char *version; /* what `weir --version` says */
 };
 
 #define WEIR_UP_LISTEN_DEFAULT "127.0.0.1:7433"
