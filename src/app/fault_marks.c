@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CAUSE_BYTES_MAX = 128 };
+enum { CAUSE_BYTES_MAX = 128, MARK_BYTES_MAX = 1024 };
 
 /* ---- marks ---- */
 
@@ -105,13 +105,24 @@ int weir_fault_put_mark(struct weir_server *server, const struct weir_mark_recor
     return 0;
 }
 
+/* What was said, and what the driver makes of it where that is not the same line. */
+static void put_cause(const struct weir_incident *incident, struct weir_buf *cause)
+{
+    weir_buf_puts(cause, incident->evidence);
+    if (incident->recovery == WEIR_FAULT_RECOVERY_ABSENT ||
+        incident->recovery == WEIR_FAULT_RECOVERY_NONE)
+        return;
+    weir_buf_printf(cause, "; the driver asks for %s",
+                    weir_fault_recovery_words(incident->recovery));
+}
+
 static int mark_gpu(struct weir_server *server, struct weir_str key,
                     const struct weir_incident *incident, struct weir_err *err)
 {
+    weir_cleanup_buf struct weir_buf cause = WEIR_BUF_INIT(MARK_BYTES_MAX);
     const struct weir_server_mark *old = weir_fault_find_mark(server, key);
     struct weir_mark_record record = {
         .key = key,
-        .cause = weir_str(incident->evidence),
         .class = weir_str(incident->class),
         .action = incident->action,
         .then = incident->then,
@@ -124,6 +135,11 @@ static int mark_gpu(struct weir_server *server, struct weir_str key,
         return 0;
     if (old != NULL && !weir_selftest_is_of(old))
         record.since_wall_ms = old->since_wall_ms;
+    put_cause(incident, &cause);
+    r = weir_buf_check(&cause, "what a GPU suffers from", err);
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    record.cause = weir_buf_view(&cause);
     r = weir_fault_put_mark(server, &record, "gpu.unhealthy", record.class, record.cause, err);
     if (r < 0)
         return r;

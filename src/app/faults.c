@@ -374,8 +374,16 @@ static int load_fault(void *arg, const struct weir_fault_record *record)
 static int load_mark(void *arg, const struct weir_mark_record *record)
 {
     struct reading *loading = arg;
+    int r = weir_fault_add_mark(loading->server, record, loading->err);
 
-    return weir_fault_add_mark(loading->server, record, loading->err);
+    if (r < 0)
+        return r;
+    /* What does not answer, or not before a reset, is reset when it answers. Of other faults only
+     * who saw the GPU go down knows. */
+    weir_vec_last(&loading->server->faults->marks)->was_down =
+        weir_str_starts_with(record->class, WEIR_STR("gpu-lost;")) ||
+        weir_str_starts_with(record->class, WEIR_STR("gpu-reset-required;"));
+    return 0;
 }
 
 /* A boot is what many faults take; others outlive it. */

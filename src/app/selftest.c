@@ -63,6 +63,21 @@ void weir_selftest_stop(struct weir_server *server, struct weir_server_mark *mar
     mark->test = (struct weir_selftest){0};
 }
 
+/* What was said of it is over: the same once more is news. */
+static void close_incidents(struct weir_server *server, struct weir_str key)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct weir_fault_device at;
+
+        if (weir_str_eq(devices[i].uuid, key) && weir_fault_address_of(server, &devices[i], &at))
+            weir_health_close(&server->faults->health, &at);
+    }
+}
+
 int weir_selftest_require(struct weir_server *server, struct weir_str key, const char *why,
                           struct weir_err *err)
 {
@@ -76,6 +91,8 @@ int weir_selftest_require(struct weir_server *server, struct weir_str key, const
         .boot_id = server->boot_id,
     };
 
+    if (weir_fault_find_mark(server, key) != NULL)
+        close_incidents(server, key);
     return weir_fault_put_mark(server, &record, NULL, WEIR_STR(""), WEIR_STR(""), err);
 }
 
@@ -143,7 +160,11 @@ static enum weir_fault_action judge(const struct weir_selftest *test,
     }
     if (wanted != WEIR_FAULT_RECOVERY_NONE) {
         snprintf(ret_why, WEIR_SELFTEST_WHY_MAX,
-                 "the driver asks for recovery action %" PRId64 " (NVML field 230)", wanted);
+                 "the driver asks for %s (recovery action %" PRId64 ")",
+                 weir_fault_recovery_words(wanted < WEIR_FAULT_RECOVERY_MAX
+                                               ? (uint8_t)wanted
+                                               : WEIR_FAULT_RECOVERY_ABSENT),
+                 wanted);
         return wanted < WEIR_FAULT_RECOVERY_MAX ? weir_fault_recovery_action((uint8_t)wanted)
                                                 : WEIR_FAULT_ACTION_SUPPORT;
     }
