@@ -24,5 +24,16 @@ struct weir_server_mark *weir_fault_find_mark(const struct weir_server *server,
 int weir_fault_add_mark(struct weir_server *server, const struct weir_mark_record *record,
                         struct weir_err *err);
 void weir_fault_free_mark(struct weir_server_mark *mark);
+/* An event of the GPU's, in the transaction that is open. */
+int weir_fault_tell(struct weir_server *server, const char *kind, struct weir_str key,
+                    struct weir_str cause, struct weir_str after, struct weir_err *err);
+/* Stores the mark in the place of the one that the GPU has; event NULL: nothing is told. A failure
+ * fails the transaction. */
+int weir_fault_put_mark(struct weir_server *server, const struct weir_mark_record *record,
+                        const char *event, struct weir_str event_cause, struct weir_str event_after,
+                        struct weir_err *err);
+/* The GPU serves again, if it did not. */
+int weir_fault_drop(struct weir_server *server, struct weir_str key, const char *why,
+                    struct weir_err *err);
 
 #endif

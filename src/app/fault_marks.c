@@ -7,7 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CAUSE_BYTES_MAX = 128, SUBJECT_BYTES = WEIR_GPU_UUID_BYTES + 8, NODE_SUBJECT_BYTES = 144 };
+enum {
+    CAUSE_BYTES_MAX = 128,
+    MARK_BYTES_MAX = 1024,
+    SUBJECT_BYTES = WEIR_GPU_UUID_BYTES + 8,
+    NODE_SUBJECT_BYTES = 144
+};
 
 /* ---- marks ---- */
 
@@ -47,6 +52,8 @@ int weir_fault_add_mark(struct weir_server *server, const struct weir_mark_recor
     };
 
     memcpy(mark.boot_id, record->boot_id, sizeof(mark.boot_id));
+    snprintf(mark.shown, sizeof(mark.shown), "being tested: %.*s",
+             WEIR_STR_ARG(weir_str_cut(record->cause, sizeof(mark.shown) - 16)));
     if (mark.key == NULL || mark.cause == NULL || mark.class == NULL ||
         weir_vec_push(&server->faults->marks, mark) < 0) {
         weir_fault_free_mark(&mark);
@@ -59,6 +66,7 @@ static void drop_mark(struct weir_server *server, struct weir_server_mark *mark)
 {
     size_t at = (size_t)(mark - server->faults->marks.items);
 
+    weir_selftest_stop(server, mark);
     weir_fault_free_mark(mark);
     weir_vec_remove(&server->faults->marks, at);
     server->faults->is_changed = true;
@@ -76,8 +84,8 @@ static const char *node_subject(struct weir_str name, char text[NODE_SUBJECT_BYT
     return weir_str_format(text, NODE_SUBJECT_BYTES, "node/%.*s", WEIR_STR_ARG(name));
 }
 
-static int tell(struct weir_server *server, const char *kind, struct weir_str key,
-                struct weir_str cause, struct weir_str after, struct weir_err *err)
+int weir_fault_tell(struct weir_server *server, const char *kind, struct weir_str key,
+                    struct weir_str cause, struct weir_str after, struct weir_err *err)
 {
     char subject[SUBJECT_BYTES];
 
@@ -85,13 +93,50 @@ static int tell(struct weir_server *server, const char *kind, struct weir_str ke
                              cause, WEIR_STR(""), after, err);
 }
 
+int weir_fault_put_mark(struct weir_server *server, const struct weir_mark_record *record,
+                        const char *event, struct weir_str event_cause, struct weir_str event_after,
+                        struct weir_err *err)
+{
+    struct weir_server_mark *old;
+    int r = weir_server_begin(server, err);
+
+    if (r == 0)
+        r = server->store.put_mark(server->store.ctx, record, err);
+    if (r == 0 && event != NULL)
+        r = weir_fault_tell(server, event, record->key, event_cause, event_after, err);
+    if (r == 0)
+        r = weir_fault_add_mark(server, record,
+                                err); /* behind the old one, whose texts it may use */
+    if (r < 0)
+        return weir_server_fail(server, r, err);
+    weir_vec_last(&server->faults->marks)->since_mono_ms =
+        server->clock.now(server->clock.ctx).mono_ms;
+    old = weir_fault_find_mark(server, record->key);
+    if (old != weir_vec_last(&server->faults->marks))
+        drop_mark(server, old);
+    server->faults->is_changed = true;
+    server->dirty = true;
+    return 0;
+}
+
+/* What was said, and what the driver makes of it where that is not the same line. */
+static void put_cause(const struct weir_incident *incident, struct weir_buf *cause)
+{
+    weir_buf_puts(cause, incident->evidence);
+    if (incident->recovery == WEIR_FAULT_RECOVERY_ABSENT ||
+        incident->recovery == WEIR_FAULT_RECOVERY_NONE)
+        return;
+    weir_buf_printf(cause, "; the driver asks for %s",
+                    weir_fault_recovery_words(incident->recovery));
+}
+
 static int mark_gpu(struct weir_server *server, struct weir_str key,
                     const struct weir_incident *incident, struct weir_err *err)
 {
-    struct weir_server_mark *old = weir_fault_find_mark(server, key);
+    weir_cleanup_buf struct weir_buf cause = WEIR_BUF_INIT(MARK_BYTES_MAX);
+    const struct weir_server_mark *old = weir_fault_find_mark(server, key);
     struct weir_mark_record record = {
         .key = key,
-        .cause = weir_str(incident->evidence),
         .class = weir_str(incident->class),
         .action = incident->action,
         .then = incident->then,
@@ -102,33 +147,26 @@ static int mark_gpu(struct weir_server *server, struct weir_str key,
 
     if (old != NULL && old->action >= record.action)
         return 0;
-    if (old != NULL)
+    if (old != NULL && !weir_selftest_is_of(old))
         record.since_wall_ms = old->since_wall_ms;
-    r = weir_server_begin(server, err);
-    if (r == 0)
-        r = server->store.put_mark(server->store.ctx, &record, err);
-    if (r == 0)
-        r = tell(server, "gpu.unhealthy", key, record.class, record.cause, err);
+    put_cause(incident, &cause);
+    r = weir_buf_check(&cause, "what a GPU suffers from", err);
     if (r < 0)
         return weir_server_fail(server, r, err);
-    if (old != NULL)
-        drop_mark(server, old);
-    weir_log_warn("gpu.unhealthy", "%.*s is out of service: %.*s (%s)", WEIR_STR_ARG(key),
-                  WEIR_STR_ARG(record.cause), weir_fault_action_words(incident->action));
-    server->faults->is_changed = true;
-    server->dirty = true;
-    r = weir_fault_add_mark(server, &record, err);
+    record.cause = weir_buf_view(&cause);
+    r = weir_fault_put_mark(server, &record, "gpu.unhealthy", record.class, record.cause, err);
     if (r < 0)
         return r;
-    old = weir_vec_last(&server->faults->marks);
-    old->since_mono_ms = server->clock.now(server->clock.ctx).mono_ms;
-    old->was_down = incident->recovery != WEIR_FAULT_RECOVERY_ABSENT &&
-                    incident->recovery != WEIR_FAULT_RECOVERY_NONE;
+    weir_log_warn("gpu.unhealthy", "%.*s is out of service: %.*s (%s)", WEIR_STR_ARG(key),
+                  WEIR_STR_ARG(record.cause), weir_fault_action_words(incident->action));
+    weir_vec_last(&server->faults->marks)->was_down =
+        incident->recovery != WEIR_FAULT_RECOVERY_ABSENT &&
+        incident->recovery != WEIR_FAULT_RECOVERY_NONE;
     return 0;
 }
 
-int weir_server_faults_clear(struct weir_server *server, struct weir_str key, const char *why,
-                             struct weir_err *err)
+int weir_fault_drop(struct weir_server *server, struct weir_str key, const char *why,
+                    struct weir_err *err)
 {
     struct weir_server_mark *mark = weir_fault_find_mark(server, key);
     int r;
@@ -139,12 +177,21 @@ int weir_server_faults_clear(struct weir_server *server, struct weir_str key, co
     if (r == 0)
         r = server->store.delete_mark(server->store.ctx, key, err);
     if (r == 0)
-        r = tell(server, "gpu.healthy", key, weir_str(why), WEIR_STR(""), err);
+        r = weir_fault_tell(server, "gpu.healthy", key, weir_str(why), WEIR_STR(""), err);
     if (r < 0)
         return weir_server_fail(server, r, err);
     weir_log_info("gpu.healthy", "%.*s is back in service: %s", WEIR_STR_ARG(key), why);
     drop_mark(server, mark);
     return 0;
+}
+
+int weir_server_faults_clear(struct weir_server *server, struct weir_str key, const char *why,
+                             bool without_test, struct weir_err *err)
+{
+    if (weir_fault_find_mark(server, key) == NULL)
+        return 0;
+    return without_test ? weir_fault_drop(server, key, why, err)
+                        : weir_selftest_require(server, key, why, err);
 }
 
 /* ---- judging ---- */
@@ -156,8 +203,9 @@ static bool may_mark(struct weir_server *server, uint32_t n_gpus)
     uint32_t n_lately = 0;
     bool is_held;
 
+    /* What waits for its test, or did not pass, was out before: it takes nothing out. */
     weir_vec_foreach (mark, &server->faults->marks)
-        n_lately += mark->since_wall_ms > now - WEIR_FAULT_BREAKER_MS;
+        n_lately += !weir_selftest_is_of(mark) && mark->since_wall_ms > now - WEIR_FAULT_BREAKER_MS;
     is_held = weir_fault_breaker(n_gpus, n_lately);
     if (is_held && !server->faults->is_held)
         weir_log_error("faults.breaker",
@@ -332,8 +380,8 @@ static int record_only(struct weir_server *server, const struct weir_incident *i
             continue;
         r = weir_server_begin(server, err);
         if (r == 0)
-            r = tell(server, "gpu.fault", devices[i].uuid, weir_str(incident->class),
-                     weir_str(incident->evidence), err);
+            r = weir_fault_tell(server, "gpu.fault", devices[i].uuid, weir_str(incident->class),
+                                weir_str(incident->evidence), err);
         return r < 0 ? weir_server_fail(server, r, err) : 0;
     }
     return tell_of_unknown(server, incident, err);

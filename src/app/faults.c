@@ -165,6 +165,7 @@ static int take(struct weir_server *server, struct weir_fault_event *event, uint
     if (!is_evidence(event))
         return 0;
     incident = weir_health_feed(&faults->health, event);
+    weir_selftest_note(server, event);
     faults->is_changed = true;
     server->dirty = true;
     if (is_to_store(faults, incident, n_changes, event->at_ms)) {
@@ -327,11 +328,19 @@ static int note_state(struct weir_server *server, const struct weir_gpu_device *
         .text = seen->cause,
     };
 
+    const struct weir_server_mark *mark = weir_fault_find_mark(server, seen->uuid);
+
     if ((seen->state != WEIR_GPU_LOST && seen->state != WEIR_GPU_RESET_REQUIRED) ||
-        weir_fault_find_mark(server, seen->uuid) != NULL || was_down(server, seen->uuid))
+        (mark != NULL && !weir_selftest_is_due(mark)) || was_down(server, seen->uuid))
         return 0;
     event.user = user_on(server, seen->uuid);
     return take(server, &event, 0, err);
+}
+
+/* 0 where it was not read, which is "nothing to be done" of each of those that are asked for. */
+static int64_t reads(const struct weir_gpu_sample *sample, enum weir_gpu_metric which)
+{
+    return weir_gpu_has_metric(&sample->metrics, which) ? sample->metrics.of[which] : 0;
 }
 
 /* It was down, or asked for a reset, and does neither any more: somebody reset it. */
@@ -339,8 +348,9 @@ static bool was_reset(struct weir_server_mark *mark, const struct weir_gpu_devic
 {
     bool is_new = seen->sample == NULL || seen->sample->read_ms > mark->since_mono_ms;
     bool wants = seen->sample != NULL &&
-                 weir_gpu_has_metric(&seen->sample->metrics, WEIR_GPU_RECOVERY_ACTION) &&
-                 seen->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION] != WEIR_FAULT_RECOVERY_NONE;
+                 (reads(seen->sample, WEIR_GPU_RECOVERY_ACTION) != WEIR_FAULT_RECOVERY_NONE ||
+                  reads(seen->sample, WEIR_GPU_REMAP_PENDING) != 0 ||
+                  reads(seen->sample, WEIR_GPU_RETIREMENT_PENDING) != 0);
 
     /* One that hangs for a while may be as bad as before. */
     if (seen->state == WEIR_GPU_LOST || seen->state == WEIR_GPU_RESET_REQUIRED || wants)
@@ -357,22 +367,32 @@ int weir_server_faults_of(struct weir_server *server, const struct weir_gpu_devi
     struct weir_server_mark *mark = weir_fault_find_mark(server, seen->uuid);
     const struct weir_incident *incident = NULL;
     struct weir_fault_device at;
+    bool has_address;
     int r = 0;
 
     *ret_health = seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
     *ret_cause = seen->cause;
-    if (server->faults == NULL || !weir_fault_address_of(server, seen, &at))
+    if (server->faults == NULL)
         return 0;
-    r = note_state(server, seen, &at, err);
-    if (r == 0 && mark != NULL && was_reset(mark, seen)) {
-        r = weir_server_faults_clear(server, seen->uuid, "it was reset", err);
-        mark = NULL;
-    }
+    has_address = weir_fault_address_of(server, seen, &at);
+    if (has_address)
+        r = note_state(server, seen, &at, err);
+    if (r == 0 && mark != NULL && !weir_selftest_is_due(mark) && was_reset(mark, seen))
+        r = weir_selftest_require(server, seen->uuid, "it was reset", err);
+    else if (r == 0 && mark == NULL && seen->state != WEIR_GPU_READY)
+        r = weir_selftest_require(server, seen->uuid, "it answers again", err);
     if (r < 0)
         return r;
-    if (mark == NULL)
+    mark = weir_fault_find_mark(server, seen->uuid);
+    if (mark == NULL && has_address)
         incident = settling_on(server, &at);
-    if (mark != NULL) {
+    if (mark != NULL && weir_selftest_is_due(mark)) {
+        /* Whoever still runs there goes on: a lost GPU without a fault stops nobody. */
+        if (*ret_health == WEIR_DEVICE_HEALTHY) {
+            *ret_health = WEIR_DEVICE_SUSPECT;
+            *ret_cause = weir_str(mark->shown);
+        }
+    } else if (mark != NULL) {
         *ret_health = WEIR_DEVICE_UNHEALTHY;
         *ret_cause = weir_str(mark->cause);
     } else if (incident != NULL && *ret_health == WEIR_DEVICE_HEALTHY) {
@@ -415,15 +435,23 @@ static int load_fault(void *arg, const struct weir_fault_record *record)
 static int load_mark(void *arg, const struct weir_mark_record *record)
 {
     struct reading *loading = arg;
+    int r = weir_fault_add_mark(loading->server, record, loading->err);
 
-    return weir_fault_add_mark(loading->server, record, loading->err);
+    if (r < 0)
+        return r;
+    /* What does not answer, or not before a reset, is reset when it answers. Of other faults only
+     * who saw the GPU go down knows. */
+    weir_vec_last(&loading->server->faults->marks)->was_down =
+        weir_str_starts_with(record->class, WEIR_STR("gpu-lost;")) ||
+        weir_str_starts_with(record->class, WEIR_STR("gpu-reset-required;"));
+    return 0;
 }
 
 /* A boot is what many faults take; others outlive it. */
 static bool is_mended(const struct weir_server *server, const struct weir_server_mark *mark)
 {
     return memcmp(mark->boot_id, server->boot_id, sizeof(mark->boot_id)) != 0 &&
-           mark->action != WEIR_FAULT_ACTION_SUPPORT &&
+           !weir_selftest_is_due(mark) && mark->action != WEIR_FAULT_ACTION_SUPPORT &&
            mark->action != WEIR_FAULT_ACTION_CHECK_MECH;
 }
 
@@ -436,7 +464,7 @@ static int forget_what_is_over(struct weir_server *server, int64_t kept_wall_ms,
     for (size_t i = faults->marks.n; r == 0 && i-- > 0;)
         if (is_mended(server, &faults->marks.items[i]))
             r = weir_server_faults_clear(server, weir_str(faults->marks.items[i].key),
-                                         "its node was booted", err);
+                                         "its node was booted", false, err);
     return r;
 }
 
@@ -485,8 +513,10 @@ void weir_server_faults_unload(struct weir_server *server)
 {
     if (server->faults == NULL)
         return;
-    weir_vec_foreach (mark, &server->faults->marks)
+    weir_vec_foreach (mark, &server->faults->marks) {
+        weir_selftest_stop(server, mark);
         weir_fault_free_mark(mark);
+    }
     weir_vec_finish(&server->faults->marks);
     server->faults = weir_mem_free(server->faults);
 }

@@ -4,10 +4,12 @@
  * The truth is in the store: the events of the last day, from which the state of core/health is
  * built again at the start, and the marks of GPUs that are out of service. A mark stays until the
  * GPU was seen to be reset, its node was booted (where that is what it takes), or a person puts the
- * GPU back into use. weir resets and boots nothing by itself. */
+ * GPU back into use; then it becomes one of a GPU that is to be tested (app/selftest.h). weir
+ * resets and boots nothing by itself. */
 #ifndef WEIR_APP_FAULTS_H
 #define WEIR_APP_FAULTS_H
 
+#include "app/selftest.h"
 #include "base/vec.h"
 #include "core/health/incident.h"
 #include "model/world.h"
@@ -28,6 +30,8 @@ struct weir_server_mark {
     uint8_t boot_id[16];
     bool was_down; /* it was lost, or asked for a reset: of that it can be seen to be well */
     int64_t since_mono_ms; /* readings from before do not count; 0: none is older */
+    struct weir_selftest test;
+    char shown[160]; /* of one that is to be tested: why it is suspect */
 };
 
 /* As long as repetition counts. */
@@ -70,8 +74,8 @@ int weir_server_faults_of(struct weir_server *server, const struct weir_gpu_devi
 /* NULL: it is not out of service for a fault. */
 const struct weir_server_mark *weir_server_faults_mark(const struct weir_server *server,
                                                        struct weir_str key);
-/* The GPU is good again, says `why`. */
+/* The GPU is good again, says `why`: where it is out of service it is tested, or serves at once. */
 int weir_server_faults_clear(struct weir_server *server, struct weir_str key, const char *why,
-                             struct weir_err *err);
+                             bool without_test, struct weir_err *err);
 
 #endif

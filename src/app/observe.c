@@ -382,7 +382,7 @@ static void log_health(const struct weir_server *server, const struct weir_devic
     if (row->health == WEIR_DEVICE_LOST)
         weir_log_warn("gpu.lost", "%.*s does not answer: %.*s", WEIR_STR_ARG(uuid),
                       WEIR_STR_ARG(cause));
-    else if (row->health == WEIR_DEVICE_HEALTHY && before == WEIR_DEVICE_LOST)
+    else if (before == WEIR_DEVICE_LOST)
         weir_log_info("gpu.back", "%.*s answers again", WEIR_STR_ARG(uuid));
 }
 
@@ -448,6 +448,24 @@ static int set_sharers(struct weir_server *server, uint32_t index,
     return 0;
 }
 
+static int lose_missing(struct weir_server *server, uint32_t index, struct weir_err *err)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    const struct weir_device *device = weir_world_device(world, index);
+    struct weir_str uuid = weir_world_string(world, device->uuid);
+    const struct weir_server_mark *mark = weir_server_faults_mark(server, uuid);
+    int r = 0;
+
+    if (mark != NULL && !weir_selftest_is_due(mark))
+        return set_health(server, index, WEIR_DEVICE_UNHEALTHY, weir_str(mark->cause), err);
+    /* One that was never seen here is known as the holder of a task only. */
+    if (device->health != WEIR_DEVICE_LOST && server->faults != NULL && mark == NULL)
+        r = weir_selftest_require(server, uuid, "the driver lists it again", err);
+    return r < 0 ? r
+                 : set_health(server, index, WEIR_DEVICE_LOST,
+                              WEIR_STR("the driver does not list it"), err);
+}
+
 /* Devices that the driver no longer lists do not answer: they keep their holders. */
 static int mark_missing(struct weir_server *server, const struct weir_bitset *seen,
                         struct weir_err *err)
@@ -456,20 +474,9 @@ static int mark_missing(struct weir_server *server, const struct weir_bitset *se
     int r = 0;
 
     for (uint32_t i = weir_table_next(devices, 0); r == 0 && i != WEIR_NONE;
-         i = weir_table_next(devices, i + 1)) {
-        const struct weir_world *state = weir_edit_view(server->edit);
-        const struct weir_server_mark *mark;
-
-        if (weir_bitset_has(seen, i))
-            continue;
-        mark = weir_server_faults_mark(server,
-                                       weir_world_string(state, weir_world_device(state, i)->uuid));
-        if (mark != NULL)
-            r = set_health(server, i, WEIR_DEVICE_UNHEALTHY, weir_str(mark->cause), err);
-        else
-            r = set_health(server, i, WEIR_DEVICE_LOST, WEIR_STR("the driver does not list it"),
-                           err);
-    }
+         i = weir_table_next(devices, i + 1))
+        if (!weir_bitset_has(seen, i))
+            r = lose_missing(server, i, err);
     return r;
 }
 
@@ -544,6 +551,8 @@ int weir_server_observe_faults(struct weir_server *server, struct weir_err *err)
 
     if (r == 0)
         r = weir_server_faults_judge(server, err);
+    if (r == 0)
+        r = weir_selftest_step(server, err);
     if (r < 0 || server->faults == NULL || !server->faults->is_changed)
         return r;
     server->faults->is_changed = false;
@@ -575,5 +584,5 @@ void weir_server_look(struct weir_server *server, bool devices_too)
         weir_server_fail(server, r, &err);
     else if (weir_server_faults_read(server, &err) < 0)
         weir_log_warn("faults.look", "%s", err.text); /* the transaction has failed by then */
-    server->dirty |= server->has_news;
+    server->dirty |= server->has_news || weir_selftest_wants_tick(server);
 }

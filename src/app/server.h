@@ -22,6 +22,7 @@
 #include "port/fault.h"
 #include "port/gpu.h"
 #include "port/mps.h"
+#include "port/gpu_test.h"
 #include "port/service.h"
 #include "port/store.h"
 
@@ -80,6 +81,7 @@ struct weir_server {
     struct weir_gpu_port gpu;
     struct weir_mps_port mps;
     struct weir_fault_source fault_source;
+    struct weir_gpu_test_port gpu_test; /* start NULL: no command tries a GPU */
     struct weir_clock clock;
     struct weir_policy policy;
     struct weir_decision_log *log; /* NULL: none */

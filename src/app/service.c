@@ -216,9 +216,11 @@ static const struct weir_gpu_device *service_gpu(void *ctx, struct weir_str uuid
     return NULL;
 }
 
-static bool service_fault(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark)
+static bool service_fault(void *ctx, struct weir_str uuid, struct weir_arena *arena,
+                          struct weir_mark_record *ret_mark)
 {
     const struct weir_server_mark *mark = weir_server_faults_mark(ctx, uuid);
+    const char *words = NULL;
 
     if (mark != NULL)
         *ret_mark = (struct weir_mark_record){.key = weir_str(mark->key),
@@ -228,6 +230,10 @@ static bool service_fault(void *ctx, struct weir_str uuid, struct weir_mark_reco
                                               .then = mark->then,
                                               .since_wall_ms = mark->since_wall_ms,
                                               .boot_id = mark->boot_id};
+    if (mark != NULL && weir_selftest_is_due(mark))
+        words = weir_arena_printf(arena, "%s: %s", weir_selftest_words(mark), mark->cause);
+    if (words != NULL)
+        ret_mark->cause = weir_str(words);
     return mark != NULL;
 }
 

@@ -159,8 +159,8 @@ static int set_subject(struct weir_server *server, enum weir_subject kind, uint3
 }
 
 int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
-                           struct weir_str name, enum weir_node_phase phase, struct weir_done done,
-                           struct weir_err *err)
+                           struct weir_str name, enum weir_node_phase phase, bool without_test,
+                           struct weir_done done, struct weir_err *err)
 {
     struct weir_server *server = ctx;
     char who[128];
@@ -186,6 +186,6 @@ int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_
     if (r == 0)
         r = set_subject(server, kind, index, phase, record.cause, err);
     if (r == 0 && kind == WEIR_SUBJECT_DEVICE && phase == WEIR_NODE_READY)
-        r = weir_server_faults_clear(server, name, record.cause.ptr, err);
+        r = weir_server_faults_clear(server, name, record.cause.ptr, without_test, err);
     return r < 0 ? weir_server_fail(server, r, err) : weir_server_add_done(server, done, 0, err);
 }

@@ -87,8 +87,8 @@ int weir_service_cancel(void *ctx, const struct weir_actor *actor, uint64_t numb
 int weir_service_signal(void *ctx, const struct weir_actor *actor, uint64_t number,
                         int signal_number, struct weir_err *err);
 int weir_service_set_phase(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
-                           struct weir_str name, enum weir_node_phase phase, struct weir_done done,
-                           struct weir_err *err);
+                           struct weir_str name, enum weir_node_phase phase, bool without_test,
+                           struct weir_done done, struct weir_err *err);
 
 /* ---- service_simulate.c ---- */
 int weir_service_befall(void *ctx, const struct weir_actor *actor, struct weir_str faults,

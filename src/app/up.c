@@ -12,6 +12,7 @@
 #include "app/earlier.h"
 #include "app/fault_plan.h"
 #include "app/schemas.h"
+#include "app/selftest.h"
 #include "app/server.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
@@ -21,6 +22,7 @@
 #include "edge/api/api.h"
 #include "edge/kernlog/kernlog.h"
 #include "edge/local/cluster.h"
+#include "edge/local/gpu_test.h"
 #include "edge/local/output.h"
 #include "edge/mps/supervisor.h"
 #include "edge/nvml/gpus.h"
@@ -57,6 +59,7 @@ struct up {
     struct weir_gpus *gpus;
     struct weir_mps_supervisor *mps; /* NULL: it could not be opened */
     char mps_exe[PATH_BYTES];
+    struct weir_gpu_tests *gpu_tests;
     struct weir_kernlog *kernlog; /* NULL: it may not be read */
     bool kernlog_is_broken;       /* and cannot be watched */
     struct weir_api *api;
@@ -69,6 +72,7 @@ struct up {
     uv_poll_t gpu_notes;
     uv_poll_t kernlog_notes;
     uv_poll_t mps_notes;
+    uv_poll_t test_notes;
     uv_poll_t *launcher;
     int launcher_fd;
     int launcher_events;
@@ -209,6 +213,18 @@ static void watch_kernlog(struct up *up)
     uv_poll_start(&up->kernlog_notes, UV_READABLE, on_kernlog);
 }
 
+/* A tick follows where one is due. */
+static void on_tests(uv_poll_t *poll, int status, int events)
+{
+    struct up *up = poll->data;
+
+    (void)events;
+    if (status < 0)
+        uv_poll_stop(poll); /* the once-a-second look goes on */
+    else if (up->server.edit != NULL && !up->server.is_stopping)
+        weir_selftest_collect(&up->server);
+}
+
 static void note_launcher(struct up *up, int result, const char *why)
 {
     if (result < 0 && !up->is_launcher_failing)
@@ -283,6 +299,7 @@ static void on_look(uv_timer_t *timer)
     if (up->server.edit == NULL) {
         up->server.dirty = true; /* the tick tries to load again */
     } else {
+        weir_selftest_collect(&up->server);
         weir_server_look(&up->server, devices_too);
         up->devices_mono_ms = devices_too ? now.mono_ms : up->devices_mono_ms;
     }
@@ -337,6 +354,11 @@ static int start_loop(struct up *up, struct weir_err *err)
     r = uv_poll_init(&up->loop, &up->gpu_notes, up->server.gpu.notice_fd);
     if (r < 0)
         return weir_error(err, WEIR_E_IO, "watch the GPUs: %s", uv_strerror(r));
+    r = uv_poll_init(&up->loop, &up->test_notes, up->server.gpu_test.notice_fd);
+    if (r < 0)
+        return weir_error(err, WEIR_E_IO, "watch the tests of GPUs: %s", uv_strerror(r));
+    up->test_notes.data = up;
+    uv_poll_start(&up->test_notes, UV_READABLE, on_tests);
     if (up->kernlog != NULL && weir_kernlog_fd(up->kernlog) >= 0) {
         r = uv_poll_init(&up->loop, &up->kernlog_notes, weir_kernlog_fd(up->kernlog));
         if (r < 0)
@@ -583,6 +605,18 @@ static int open_mps(struct up *up, struct weir_err *err)
     return r;
 }
 
+static int open_tests(struct up *up, struct weir_err *err)
+{
+    uint32_t n = 0;
+    int r =
+        weir_gpu_tests_open(up->data_dir, up->options->gpu_test, up->options->gpu_test_timeout_ms,
+                            &up->gpu_tests, &up->server.gpu_test, &n, err);
+
+    if (r == 0 && n > 0)
+        weir_log_warn("gpu.test-strays", "%u processes of tests that were cut off were ended", n);
+    return r;
+}
+
 /* Without it faults are known by what the driver tells alone. */
 static void open_kernlog(struct up *up)
 {
@@ -614,6 +648,8 @@ static int open_all(struct up *up, struct weir_err *err)
         r = weir_fault_plan_read(up->gpus, up->options->simulate_faults, err);
     if (r == 0)
         r = open_mps(up, err);
+    if (r == 0)
+        r = open_tests(up, err);
     if (r == 0)
         open_kernlog(up);
     if (r == 0)
@@ -657,6 +693,7 @@ static void close_all(struct up *up)
     weir_kernlog_close(up->kernlog);
     weir_mps_close(up->mps);
     weir_vec_finish(&up->server.mps_marks);
+    weir_gpu_tests_close(up->gpu_tests);
     weir_gpus_close(up->gpus);
     weir_local_close(up->local);
     weir_sqlite_close(up->sqlite);

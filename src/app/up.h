@@ -3,6 +3,7 @@
 #define WEIR_APP_UP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct weir_err;
 
@@ -15,8 +16,10 @@ struct weir_up_options {
     const char *mps_control;     /* the MPS control program; NULL: nvidia-cuda-mps-control along
                                     PATH, on simulated GPUs a simulated one; "off": no MPS */
     const char *cgroup;          /* "auto", "off" or a cgroup v2 directory */
-    bool demo;                   /* on a simulated fleet, submit the demo set */
-    const char *version;         /* what `weir --version` says */
+    const char *gpu_test;        /* a line for /bin/sh that tries a GPU; NULL: none */
+    int64_t gpu_test_timeout_ms;
+    bool demo;           /* on a simulated fleet, submit the demo set */
+    const char *version; /* what `weir --version` says */
 };
 
 #define WEIR_UP_LISTEN_DEFAULT "127.0.0.1:7433"

@@ -5,6 +5,7 @@
  * job that holds other GPUs. Nobody is called that for a moment: not before its second sample,
  * and not while somebody who holds the device begins or ends. Only what is on a device when it is
  * first looked at counts at once, or a server that comes back would give out what others use. */
+#include "app/selftest.h"
 #include "app/server.h"
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -201,7 +202,10 @@ static void tell_foreign(struct weir_server *server, struct weir_server_gpu *gpu
 {
     const struct weir_world *state = weir_edit_view(server->edit);
     bool is_first = before->read_ms == 0;
-    bool waits = is_unsettled(state, device);
+    bool waits =
+        is_unsettled(state, device) ||
+        weir_selftest_runs_on(server,
+                              weir_world_string(state, weir_world_device(state, device)->uuid));
 
     for (size_t i = 0; i < gpu->processes.n; i++) {
         struct weir_server_process *process = &gpu->processes.items[i];

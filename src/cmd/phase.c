@@ -33,7 +33,7 @@ static struct target read_target(const char *word)
 }
 
 static int set_one(struct weir_client *client, const char *phase, const char *word,
-                   struct weir_arena *arena, const char **ret_kind,
+                   bool without_test, struct weir_arena *arena, const char **ret_kind,
                    const struct weir_tree **ret_answer, struct weir_err *err)
 {
     struct target target = read_target(word);
@@ -41,6 +41,10 @@ static int set_one(struct weir_client *client, const char *phase, const char *wo
     struct weir_err again = WEIR_ERR_INIT;
     int result = WEIR_E_NOT_FOUND;
 
+    if (without_test && !target.may_be_gpu)
+        return weir_error(err, WEIR_E_INVALID,
+                          "--no-test: '%s' is a node, and only GPUs are tested", word);
+    target.may_be_node = target.may_be_node && !without_test;
     if (target.may_be_node) {
         weir_client_path(client, "/v1/nodes/%s/%s", target.name, phase);
         *ret_kind = "node";
@@ -53,6 +57,8 @@ static int set_one(struct weir_client *client, const char *phase, const char *wo
         return weir_error_hint(err, "cordon it, and cancel what runs on it");
     }
     weir_client_path(client, "/v1/gpus/%s/%s", target.name, phase);
+    if (without_test)
+        weir_client_query(client, "test", "false");
     *ret_kind = "gpu";
     result = weir_client_post(client, arena, ret_answer, &again);
     /* Of a word that may be either, what was said of the node is as good. */
@@ -64,6 +70,7 @@ static int set_one(struct weir_client *client, const char *phase, const char *wo
 static int set_all(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     const char *phase = args->command->name;
+    bool without_test = args->command == &weir_command_uncordon && weir_args_has(args, "no-test");
     int result = 0;
 
     for (size_t i = 0; i < args->n_operands && result == 0; i++) {
@@ -72,7 +79,8 @@ static int set_all(struct weir_client *client, const struct weir_args *args, str
         const char *kind = "";
         struct weir_str name;
 
-        result = set_one(client, phase, args->operands[i], &arena, &kind, &answer, err);
+        result =
+            set_one(client, phase, args->operands[i], without_test, &arena, &kind, &answer, err);
         name = weir_client_text(answer, "name");
         if (name.len == 0) /* a server of an earlier version */
             name = weir_str(read_target(args->operands[i]).name);
@@ -106,17 +114,29 @@ const struct weir_command weir_command_cordon = {
     .ask = set_all,
 };
 
+static const struct weir_option uncordon_options[] = {
+    {.name = "no-test",
+     .kind = WEIR_OPTION_FLAG,
+     .help = "a GPU that failed serves at once: it is not tested, and a test of it that runs ends"},
+};
+
 static const struct weir_example uncordon_examples[] = {
     {"weir uncordon node-3", "back in use, also after it was drained"},
+    {"weir uncordon GPU-8f1c", "the same for a GPU; one that had failed is tested first"},
+    {"weir uncordon --no-test GPU-8f1c", "it serves whatever a test would say"},
 };
 
 const struct weir_command weir_command_uncordon = {
     .name = "uncordon",
     .summary = "take a node or a GPU back into use",
     .operands = "NODE|GPU…",
-    .about = "Ends what cordon or drain began.",
+    .about =
+        "Ends what cordon or drain began. A GPU that is out of service for a fault, or failed a "
+        "self-test, is tested (again) before it serves: see --gpu-test of weir up.",
     .examples = uncordon_examples,
     .n_examples = WEIR_COUNT_OF(uncordon_examples),
+    .options = uncordon_options,
+    .n_options = WEIR_COUNT_OF(uncordon_options),
     .min_operands = 1,
     .max_operands = NAMES_MAX,
     .group = WEIR_GROUP_MANAGE,

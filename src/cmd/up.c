@@ -3,6 +3,8 @@
 #include "base/count.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "base/str.h"
+#include "base/time.h"
 #include "cmd/commands.h"
 #include "cmd/version.h"
 #include "model/fleet_spec.h"
@@ -11,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { GPU_TEST_TIMEOUT_MS = 60 * 1000 };
 
 static const struct weir_option options[] = {
     {.name = "simulate",
@@ -43,6 +47,18 @@ static const struct weir_option options[] = {
      .argument = "NAME",
      .help = "a further name by which clients may address it",
      .example = "gpu-box.example"},
+    {.name = "gpu-test",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "COMMAND",
+     .help =
+         "a line for /bin/sh that tries a GPU before it serves again after a fault; exit status "
+         "0 passes",
+     .example = "dcgmi diag -r 1 -i $WEIR_GPU_INDEX"},
+    {.name = "gpu-test-timeout",
+     .kind = WEIR_OPTION_DURATION,
+     .argument = "DURATION",
+     .help = "how long that may take before it counts as failed, else 60s",
+     .example = "5m"},
     {.name = "no-demo", .kind = WEIR_OPTION_FLAG, .help = "no demo jobs on simulated GPUs"},
     {.name = "cgroup",
      .kind = WEIR_OPTION_TEXT,
@@ -81,6 +97,27 @@ static int list_models(void)
     return WEIR_EXIT_FINE;
 }
 
+/* The parser has checked it but for zero. */
+static int read_test(const struct weir_args *args, struct weir_up_options *up, struct weir_err *err)
+{
+    const char *limit = weir_args_text(args, "gpu-test-timeout");
+
+    up->gpu_test = weir_args_text(args, "gpu-test");
+    up->gpu_test_timeout_ms = GPU_TEST_TIMEOUT_MS;
+    if (up->gpu_test != NULL && weir_str_trim(weir_str(up->gpu_test)).len == 0)
+        return weir_error(err, WEIR_E_INVALID, "--gpu-test: the command is empty");
+    if (limit == NULL)
+        return 0;
+    if (up->gpu_test == NULL)
+        return weir_error(err, WEIR_E_INVALID, "--gpu-test-timeout: there is no --gpu-test");
+    if (weir_duration_parse(weir_str(limit), &up->gpu_test_timeout_ms, err) < 0)
+        return weir_error_wrap(err, "--gpu-test-timeout");
+    return up->gpu_test_timeout_ms > 0 && up->gpu_test_timeout_ms <= WEIR_TIME_DAY_MS
+               ? 0
+               : weir_error(err, WEIR_E_INVALID,
+                            "--gpu-test-timeout: '%s' is not above zero and at most a day", limit);
+}
+
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     const char *cgroup = weir_args_text(args, "cgroup");
@@ -101,6 +138,9 @@ static int run(const struct weir_args *args, struct weir_err *err)
 
     if (up.simulate != NULL && strcmp(up.simulate, "list") == 0)
         return list_models();
+    r = read_test(args, &up, err);
+    if (r < 0)
+        return r;
     set_log_level(weir_args_text(args, "log-level"));
     r = weir_up(&up, err);
     return r < 0 ? r : WEIR_EXIT_FINE;

@@ -50,6 +50,21 @@ enum weir_fault_action weir_fault_recovery_action(uint8_t recovery)
     return recovery < WEIR_FAULT_RECOVERY_MAX ? rungs[recovery] : WEIR_FAULT_ACTION_WATCH;
 }
 
+const char *weir_fault_recovery_words(uint8_t recovery)
+{
+    static const char *const words[WEIR_FAULT_RECOVERY_MAX] = {
+        [WEIR_FAULT_RECOVERY_NONE] = "nothing",
+        [WEIR_FAULT_RECOVERY_RESET] = "a reset of the GPU",
+        [WEIR_FAULT_RECOVERY_REBOOT] = "a reboot of the node",
+        [WEIR_FAULT_RECOVERY_DRAIN_P2P] = "a reset of the NVLink fabric",
+        [WEIR_FAULT_RECOVERY_DRAIN_AND_RESET] = "a reset of the GPU once it is drained",
+        [WEIR_FAULT_RECOVERY_IMEX] = "a recovery of the IMEX domain",
+    };
+
+    return recovery < WEIR_FAULT_RECOVERY_MAX ? words[recovery]
+                                              : "a recovery that weir does not know";
+}
+
 bool weir_fault_same_device(const struct weir_fault_device *a, const struct weir_fault_device *b)
 {
     return a->node == b->node && a->is_known == b->is_known &&

@@ -130,6 +130,8 @@ const char *weir_fault_action_words(enum weir_fault_action action);
 /* The rung of the ladder for a recovery action: 1, 4 reset; 2 reboot; 3, 5 the fabric; one that is
  * not known yet WATCH. */
 enum weir_fault_action weir_fault_recovery_action(uint8_t recovery);
+/* What the driver asks for: "a reset of the GPU". */
+const char *weir_fault_recovery_words(uint8_t recovery);
 bool weir_fault_same_device(const struct weir_fault_device *a, const struct weir_fault_device *b);
 
 #endif

@@ -93,9 +93,10 @@ struct weir_service {
     void (*eta_end)(struct weir_service_eta *eta);
     /* What the driver said of a GPU last; NULL: nothing is known, or no memory for it. */
     const struct weir_gpu_device *(*gpu)(void *ctx, struct weir_str uuid, struct weir_arena *arena);
-    /* Why a GPU is out of service; false: it is not for a fault. Texts live until something is
-     * changed. */
-    bool (*fault)(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark);
+    /* Why a GPU is out of service; false: it is not for a fault, nor to be tested after one. Texts
+     * live until something is changed, or as long as the arena. */
+    bool (*fault)(void *ctx, struct weir_str uuid, struct weir_arena *arena,
+                  struct weir_mark_record *ret_mark);
     /* False: nothing is known of it yet, or it has ended. */
     bool (*process)(void *ctx, struct weir_str uuid, uint32_t pid,
                     struct weir_service_process *ret_process);
@@ -121,10 +122,11 @@ struct weir_service {
      * that could not be told; the others were. */
     int (*signal)(void *ctx, const struct weir_actor *actor, uint64_t number, int signal_number,
                   struct weir_err *err);
-    /* phase: READY, CORDONED, DRAINING. */
+    /* phase: READY, CORDONED, DRAINING. A GPU that is out of service for a fault is tested before
+     * it is READY, unless without_test. */
     int (*set_phase)(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
-                     struct weir_str name, enum weir_node_phase phase, struct weir_done done,
-                     struct weir_err *err);
+                     struct weir_str name, enum weir_node_phase phase, bool without_test,
+                     struct weir_done done, struct weir_err *err);
     /* Faults of simulated GPUs, a line each (port/gpu.h): all of them or, where one is wrong, none.
      * WEIR_E_UNSUPPORTED: they are real. */
     int (*befall)(void *ctx, const struct weir_actor *actor, struct weir_str faults,

@@ -66,7 +66,8 @@ def test_a_failed_gpu_is_taken_out_and_its_job_goes_on_elsewhere(t):
     server.start()
     assert gpus(server)[bad['key']]['fault']['class'] == gpu['fault']['class']
     server.cli('uncordon', bad['key'])
-    assert gpus(server)[bad['key']]['state'] == 'free'
+    wait_state(server, bad['key'], 'suspect')
+    wait_state(server, bad['key'], 'free', seconds=25)
     time.sleep(2.5)  # what was said before is not taken for new
     assert gpus(server)[bad['key']]['state'] == 'free'
 

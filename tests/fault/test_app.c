@@ -96,7 +96,7 @@ static int do_op(enum op op, const struct weir_tree *doc, struct weir_arena *are
         return service->cancel(service->ctx, &app_ana, 2, app_done(&rig), &err);
     case OP_CORDON:
         return service->set_phase(service->ctx, &app_root, WEIR_SUBJECT_NODE, WEIR_STR("alpha"),
-                                  WEIR_NODE_CORDONED, app_done(&rig), &err);
+                                  WEIR_NODE_CORDONED, false, app_done(&rig), &err);
     case OP_DELETE:
         return service->delete_queue(service->ctx, &app_root, WEIR_STR("spare"), app_done(&rig),
                                      &err);
@@ -198,7 +198,7 @@ static void end_well(void)
         assert_int_equal(app_rig_tick(&rig), 0);
         if (i == 1) /* cordoned on the way */
             assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_NODE,
-                                                   WEIR_STR("alpha"), WEIR_NODE_READY,
+                                                   WEIR_STR("alpha"), WEIR_NODE_READY, false,
                                                    app_done(&rig), NULL),
                              0);
     }

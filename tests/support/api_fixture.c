@@ -220,15 +220,15 @@ static int fake_signal(void *ctx, const struct weir_actor *actor, uint64_t numbe
 }
 
 static int fake_set_phase(void *ctx, const struct weir_actor *actor, enum weir_subject kind,
-                          struct weir_str name, enum weir_node_phase phase, struct weir_done done,
-                          struct weir_err *err)
+                          struct weir_str name, enum weir_node_phase phase, bool without_test,
+                          struct weir_done done, struct weir_err *err)
 {
     struct api_fixture *f = ctx;
 
     note_actor(f, actor);
-    snprintf(f->asked, sizeof(f->asked), "phase %s %.*s %s",
+    snprintf(f->asked, sizeof(f->asked), "phase %s %.*s %s%s",
              kind == WEIR_SUBJECT_NODE ? "node" : "gpu", WEIR_STR_ARG(name),
-             weir_node_phase_name(phase));
+             weir_node_phase_name(phase), without_test ? " untested" : "");
     return take(f, done, 0, err);
 }
 
@@ -255,10 +255,12 @@ static const struct weir_gpu_device *fake_gpu(void *ctx, struct weir_str uuid,
     return f->gpu != NULL && weir_str_eq(f->gpu->uuid, uuid) ? f->gpu : NULL;
 }
 
-static bool fake_fault(void *ctx, struct weir_str uuid, struct weir_mark_record *ret_mark)
+static bool fake_fault(void *ctx, struct weir_str uuid, struct weir_arena *arena,
+                       struct weir_mark_record *ret_mark)
 {
     const struct api_fixture *f = ctx;
 
+    (void)arena;
     if (f->mark == NULL || !weir_str_eq(f->mark->key, uuid))
         return false;
     *ret_mark = *f->mark;

@@ -80,6 +80,7 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                                          .name = WEIR_STR("NVIDIA H100"),
                                          .class = WEIR_STR("h100-sxm"),
                                          .index = i,
+                                         .read_ms = rig->sample_ms,
                                          .pci = weir_str(rig->shows_pci ? places[i] : ""),
                                          .state = rig->gpu_is_lost[i] ? WEIR_GPU_LOST
                                                   : rig->gpu_hangs[i] ? WEIR_GPU_HUNG
@@ -466,6 +467,14 @@ void app_rig_sample(struct app_rig *rig)
     app_rig_check(rig);
     if (rig->server.dirty || rig->server.failed < 0)
         app_rig_tick(rig);
+}
+
+void app_rig_test_gpus(struct app_rig *rig)
+{
+    for (int i = 0; i < 6; i++) {
+        app_rig_sample(rig);
+        app_rig_tick(rig);
+    }
 }
 
 /* ---- asking ---- */

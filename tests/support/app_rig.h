@@ -112,6 +112,8 @@ void app_rig_pass(struct app_rig *rig, int64_t ms);
 void app_rig_use(struct app_rig *rig, uint32_t gpu, uint32_t pid, int64_t bytes);
 /* A second later: one more sample, looked at, and a tick where one is due. */
 void app_rig_sample(struct app_rig *rig);
+/* Some of them, so that GPUs which came back have been looked at, and serve. */
+void app_rig_test_gpus(struct app_rig *rig);
 
 /* ---- asking ---- */
 

@@ -198,8 +198,12 @@ static void take_cause(struct weir_incident *incident, const struct weir_fault_e
                        const struct weir_fault_class *class)
 {
     bool is_first = incident->n_events == 1;
+    /* The verdict may come before what it is of, and weighs as much. */
+    bool has_verdict_only = incident->kind == WEIR_FAULT_RECOVERY ||
+                            (incident->kind == WEIR_FAULT_XID && incident->code == XID_RECOVERY);
 
-    if (!is_first && (class->action <= incident->action || class->is_child || is_verdict(event)))
+    if (!is_first && (class->is_child || is_verdict(event) ||
+                      (class->action <= incident->action && !has_verdict_only)))
         return;
     incident->kind = event->kind;
     incident->code = event->code;
@@ -286,6 +290,18 @@ struct weir_incident *weir_health_feed(struct weir_health *health,
         weir_health_tick(health, event->at_ms);
     }
     return incident;
+}
+
+void weir_health_close(struct weir_health *health, const struct weir_fault_device *device)
+{
+    for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
+        struct weir_incident *incident = &health->incidents[i];
+
+        if (!is_open(incident) || !weir_fault_same_device(&incident->device, device))
+            continue;
+        incident->state = WEIR_INCIDENT_CLOSED;
+        touch(health, incident);
+    }
 }
 
 /* ---- time ---- */

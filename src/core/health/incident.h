@@ -111,6 +111,8 @@ void weir_health_init(struct weir_health *health);
  * fault, one half of a message, or no place left. */
 struct weir_incident *weir_health_feed(struct weir_health *health,
                                        const struct weir_fault_event *event);
+/* The device is good again: whatever is said of it from now on is another incident. */
+void weir_health_close(struct weir_health *health, const struct weir_fault_device *device);
 /* Time has passed: decides what is settled, closes what is over. */
 void weir_health_tick(struct weir_health *health, int64_t now_ms);
 /* When the next tick is due; INT64_MAX: not before the next event. */

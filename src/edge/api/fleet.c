@@ -40,13 +40,14 @@ static void put_action(struct weir_json_writer *w, const char *key, uint32_t act
 }
 
 /* Why it is out of service, and what is to be done about it: that is a person's. */
-static void put_fault(struct weir_json_writer *w, const struct weir_service *service,
+static void put_fault(struct weir_json_writer *w, const struct weir_api_call *call,
                       struct weir_str key)
 {
+    const struct weir_service *service = &call->api->service;
     struct weir_mark_record mark;
 
     weir_json_key(w, "fault");
-    if (!service->fault(service->ctx, key, &mark)) {
+    if (!service->fault(service->ctx, key, call->arena, &mark)) {
         weir_json_null(w);
         return;
     }
@@ -68,7 +69,7 @@ static void put_gpu_with_reading(struct weir_json_writer *w, const struct weir_a
 
     weir_json_object_begin(w);
     weir_api_put_gpu_members(w, call->api, row);
-    put_fault(w, service, gpu_name(call->api->index.world, row));
+    put_fault(w, call, gpu_name(call->api->index.world, row));
     weir_json_key(w, "reading");
     if (gpu != NULL)
         weir_api_put_reading(w, call->api, gpu);
@@ -151,14 +152,17 @@ static int set_phase(struct weir_api_call *call, const struct weir_api_noun *nou
 {
     const struct weir_service *service = &call->api->service;
     struct weir_done done = {0};
+    bool with_test = true;
     int r = find_name(call, noun, err);
 
+    if (r == 0)
+        r = weir_api_query_bool(call, "test", &with_test, err);
     if (r == 0)
         r = weir_api_pending_new(call, finish_phase, &done, err);
     if (r < 0)
         return r;
     r = service->set_phase(service->ctx, &call->actor, kind, call->params[0],
-                           (enum weir_node_phase)call->route->arg, done, err);
+                           (enum weir_node_phase)call->route->arg, !with_test, done, err);
     if (r < 0)
         weir_api_pending_drop(call);
     return r;

@@ -48,7 +48,7 @@ const struct weir_api_route weir_api_routes[] = {
     {POST, "/v1/gpus/{key}/cordon", WEIR_API_ADMIN, .handle = weir_api_set_gpu_phase,
      .arg = WEIR_NODE_CORDONED},
     {POST, "/v1/gpus/{key}/uncordon", WEIR_API_ADMIN, .handle = weir_api_set_gpu_phase,
-     .arg = WEIR_NODE_READY},
+     .query = "test", .arg = WEIR_NODE_READY},
     {GET, "/v1/nodes", WEIR_API_READ, .handle = weir_api_list_nodes, .query = "limit after"},
     {GET, "/v1/nodes/{name}", WEIR_API_READ, .handle = weir_api_get_node},
     {POST, "/v1/nodes/{name}/cordon", WEIR_API_ADMIN, .handle = weir_api_set_node_phase,

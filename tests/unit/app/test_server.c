@@ -176,7 +176,7 @@ static void a_gpu_that_fails_from_the_start_counts_when_it_answers(void **state)
     plane->last_gpu = WEIR_GPU_READY;
     for (int i = 0; i < 3; i++) {
         look_at_devices();
-        assert_device(N_GPUS + 1, WEIR_DEVICE_HEALTHY, "");
+        assert_device(N_GPUS + 1, WEIR_DEVICE_SUSPECT, "being tested: it answers again");
         assert_int_equal(capacity(), (N_GPUS + 1) * 1000);
     }
     plane->last_gpu = WEIR_GPU_HUNG;
@@ -362,8 +362,8 @@ static void loads_all_or_says_what_failed(void **state)
     assert_int_equal(apply(queues, false), 0);
     assert_int_equal(submit(",\"gpus\":1,\"queue\":\"b\""), 0);
     assert_int_equal(plane->service.set_phase(server, &admin, WEIR_SUBJECT_NODE, WEIR_STR("here"),
-                                              WEIR_NODE_CORDONED, (struct weir_done){on_done, NULL},
-                                              NULL),
+                                              WEIR_NODE_CORDONED, false,
+                                              (struct weir_done){on_done, NULL}, NULL),
                      0);
     tick();
     for (uint64_t n = 0; r < 0; n++) {

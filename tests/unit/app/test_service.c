@@ -240,7 +240,7 @@ static void names_of_actors_stay_text(void **state)
 
         actor_of.user = weir_str(name + skip);
         assert_int_equal(plane->service.set_phase(&plane->server, &actor_of, WEIR_SUBJECT_NODE,
-                                                  WEIR_STR("here"), WEIR_NODE_CORDONED,
+                                                  WEIR_STR("here"), WEIR_NODE_CORDONED, false,
                                                   (struct weir_done){on_done, NULL}, NULL),
                          0);
         tick();

@@ -306,13 +306,13 @@ static void devices_go_and_come_back(void **state)
     app_rig_begin_all(&rig);
     tick();
     assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_DEVICE,
-                                           WEIR_STR("GPU-3"), WEIR_NODE_CORDONED, app_done(&rig),
-                                           NULL),
+                                           WEIR_STR("GPU-3"), WEIR_NODE_CORDONED, false,
+                                           app_done(&rig), NULL),
                      0);
     tick();
     assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_NODE,
-                                           WEIR_STR("alpha"), WEIR_NODE_CORDONED, app_done(&rig),
-                                           NULL),
+                                           WEIR_STR("alpha"), WEIR_NODE_CORDONED, false,
+                                           app_done(&rig), NULL),
                      0);
     tick();
     for (int i = 0; i < RIG_GPUS; i++)
@@ -332,6 +332,8 @@ static void devices_go_and_come_back(void **state)
     for (int i = 0; i < RIG_GPUS; i++)
         rig.gpu_is_absent[i] = false;
     observe();
+    assert_int_equal(device("GPU-0")->health, WEIR_DEVICE_SUSPECT);
+    app_rig_test_gpus(&rig);
     assert_int_equal(device("GPU-0")->health, WEIR_DEVICE_HEALTHY);
     assert_int_equal(device("GPU-0")->memory_bytes, whole.memory_bytes);
     assert_int_equal(device("GPU-0")->held_mgpu, 1000);
@@ -343,8 +345,8 @@ static void devices_go_and_come_back(void **state)
     submit("{\"command\":[\"y\"],\"gpus\":1}");
     assert_int_equal(rig.n_launches, 1); /* the node is cordoned */
     assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_NODE,
-                                           WEIR_STR("alpha"), WEIR_NODE_READY, app_done(&rig),
-                                           NULL),
+                                           WEIR_STR("alpha"), WEIR_NODE_READY, false,
+                                           app_done(&rig), NULL),
                      0);
     tick();
     assert_int_equal(rig.n_launches, 2);
@@ -360,8 +362,8 @@ static void a_lost_device_stays_cordoned(void **state)
     submit("{\"command\":[\"x\"],\"gpus\":1}");
     app_rig_begin_all(&rig);
     assert_int_equal(rig.service.set_phase(rig.service.ctx, &app_root, WEIR_SUBJECT_DEVICE,
-                                           WEIR_STR("GPU-0"), WEIR_NODE_CORDONED, app_done(&rig),
-                                           NULL),
+                                           WEIR_STR("GPU-0"), WEIR_NODE_CORDONED, false,
+                                           app_done(&rig), NULL),
                      0);
     tick();
     rig.gpu_is_absent[0] = true;

@@ -103,7 +103,7 @@ static inline int scenario_cordon(struct app_rig *rig, int which)
 {
     return rig->service.set_phase(rig->service.ctx, &app_root, WEIR_SUBJECT_DEVICE,
                                   WEIR_STR("GPU-3"), which ? WEIR_NODE_CORDONED : WEIR_NODE_READY,
-                                  app_done(rig), NULL);
+                                  false, app_done(rig), NULL);
 }
 
 static inline void scenario_step(struct scenario *s)

@@ -106,6 +106,40 @@ static void children_go_to_their_cause(void **state)
     assert_int_equal(weir_incident_outcome(app), WEIR_FAULT_OUTCOME_JOB);
 }
 
+/* The verdict may be told before what it is of: the cause is the error all the same. */
+static void the_cause_is_what_the_verdict_is_of(void **state)
+{
+    struct weir_fault_event error = xid(48, 1, 100);
+    struct weir_incident *incident = feed(verdict(WEIR_FAULT_RECOVERY_RESET, 1, 0));
+
+    (void)state;
+    assert_int_equal(incident->code, 154);
+    error.text = WEIR_STR("a double bit error");
+    assert_ptr_equal(feed(error), incident);
+    assert_int_equal(incident->code, 48);
+    assert_string_equal(incident->evidence, "a double bit error");
+    assert_int_equal(incident->recovery, WEIR_FAULT_RECOVERY_RESET);
+    assert_int_equal(incident->action, WEIR_FAULT_ACTION_RESET_GPU);
+    assert_ptr_equal(feed(verdict(WEIR_FAULT_RECOVERY_RESET, 1, 200)), incident);
+    assert_string_equal(incident->evidence, "a double bit error");
+}
+
+/* After a repair the same error is another one, and judged again. */
+static void what_is_closed_takes_nothing_more(void **state)
+{
+    struct weir_incident *incident = feed(xid(48, 1, 0));
+    struct weir_incident *other = feed(xid(48, 2, 0));
+    struct weir_fault_device device = incident->device;
+
+    (void)state;
+    weir_health_tick(&health, WEIR_INCIDENT_SETTLE_MS);
+    weir_health_close(&health, &device);
+    assert_int_equal(incident->state, WEIR_INCIDENT_CLOSED);
+    assert_int_equal(other->state, WEIR_INCIDENT_DECIDED);
+    assert_ptr_not_equal(feed(xid(48, 1, 3000)), incident);
+    assert_int_equal(incident->n_events, 1);
+}
+
 static void the_verdict_raises_and_never_lowers(void **state)
 {
     struct weir_incident *app = feed(xid(31, 1, 0)), *lost = feed(xid(79, 2, 0)), *alone;
@@ -447,6 +481,8 @@ int main(void)
         cmocka_unit_test_setup(links_count_by_themselves, set_up),
         cmocka_unit_test_setup(history_is_bounded, set_up),
         cmocka_unit_test_setup(a_bad_adapter_makes_no_gpu_bad, set_up),
+        cmocka_unit_test_setup(the_cause_is_what_the_verdict_is_of, set_up),
+        cmocka_unit_test_setup(what_is_closed_takes_nothing_more, set_up),
         cmocka_unit_test(every_rule_of_the_units_decodes_to_itself),
         cmocka_unit_test(the_catalogue_is_whole),
     };
