@@ -288,6 +288,14 @@ static int was_dealt_with(struct weir_server *server, const struct weir_incident
     return r;
 }
 
+/* For a fault: what only waits for its test is not. */
+static bool is_out(const struct weir_server *server, struct weir_str key)
+{
+    const struct weir_server_mark *mark = weir_fault_find_mark(server, key);
+
+    return mark != NULL && !weir_selftest_is_of(mark);
+}
+
 static int take_out_one(struct weir_server *server, struct weir_str key,
                         const struct weir_incident *incident, struct weir_err *err)
 {
@@ -295,7 +303,7 @@ static int take_out_one(struct weir_server *server, struct weir_str key,
     bool was = false;
     int r = 0;
 
-    if (weir_fault_find_mark(server, key) == NULL)
+    if (!is_out(server, key))
         r = was_dealt_with(server, incident, "gpu.unhealthy", subject_of(key, subject), &was, err);
     return r < 0 || was ? r : mark_gpu(server, key, incident, err);
 }
@@ -317,7 +325,7 @@ static int take_out(struct weir_server *server, const struct weir_incident *inci
             !weir_fault_concerns(incident, outcome, &at))
             continue;
         n_there++;
-        if (may || weir_fault_find_mark(server, devices[i].uuid) != NULL)
+        if (may || is_out(server, devices[i].uuid))
             r = take_out_one(server, devices[i].uuid, incident, err);
     }
     return r == 0 && n_there == 0 ? tell_of_unknown(server, incident, err) : r;
