@@ -13,6 +13,7 @@ struct weir_up_options {
     const char *simulate; /* as weir_gpus_open(); NULL: the driver of this machine */
     const char *simulate_faults; /* a file (app/fault_plan.h); NULL: none */
     const char *cgroup;          /* "auto", "off" or a cgroup v2 directory */
+    bool removes_orphans;        /* MIG instances that nobody holds, found at the start */
     bool demo;                   /* on a simulated fleet, submit the demo set */
     const char *version;         /* what `weir --version` says */
 };

@@ -44,6 +44,13 @@ static const struct weir_option options[] = {
      .help = "a further name by which clients may address it",
      .example = "gpu-box.example"},
     {.name = "no-demo", .kind = WEIR_OPTION_FLAG, .help = "no demo jobs on simulated GPUs"},
+    {.name = "mig-orphans",
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "WHAT",
+     .choices = "keep|remove",
+     .help = "MIG instances that are found at the start, which no job holds and no process uses: "
+             "they stay (the default) and serve who comes, or are destroyed",
+     .example = "remove"},
     {.name = "cgroup",
      .kind = WEIR_OPTION_TEXT,
      .argument = "auto|off|DIR",
@@ -78,6 +85,7 @@ static int list_models(void)
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     const char *cgroup = weir_args_text(args, "cgroup");
+    const char *orphans = weir_args_text(args, "mig-orphans");
     const char *given = weir_args_text(args, "data");
     const char *data = given != NULL ? given : getenv("WEIR_DATA");
     struct weir_up_options up = {
@@ -87,6 +95,7 @@ static int run(const struct weir_args *args, struct weir_err *err)
         .simulate = weir_args_text(args, "simulate"),
         .simulate_faults = weir_args_text(args, "simulate-faults"),
         .cgroup = cgroup != NULL ? cgroup : "auto",
+        .removes_orphans = orphans != NULL && strcmp(orphans, "remove") == 0,
         .demo = !weir_args_has(args, "no-demo"),
         .version = weir_version_text(),
     };
