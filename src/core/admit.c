@@ -35,7 +35,7 @@ static int64_t most_on_node(const struct weir_admission *a, uint32_t node,
                             const struct weir_request *request, uint32_t resource)
 {
     struct weir_shape less = *request->shape;
-    struct weir_request relaxed = {&less, request->isolation, WEIR_NONE};
+    struct weir_request relaxed = {&less, request->isolation, WEIR_NONE, request->owner};
     int64_t most = 0;
     struct weir_fit fit;
 
@@ -129,7 +129,7 @@ static struct weir_request request_of(const struct weir_admission *a, uint32_t r
 
     return (struct weir_request){shape,
                                  shape->isolation > a->isolation ? shape->isolation : a->isolation,
-                                 WEIR_NONE};
+                                 WEIR_NONE, a->ask->workload->owner};
 }
 
 static uint32_t required_of(const struct weir_ask *ask, uint32_t role, uint32_t *missing)
@@ -230,7 +230,7 @@ static int check_limits(struct weir_admission *a, const struct weir_amounts *amo
 static int check_in(struct weir_admission *a, uint32_t queue, struct weir_arena *scratch)
 {
     struct weir_set set = {
-        .taker = {queue, WEIR_NONE},
+        .taker = {queue, WEIR_NONE, a->ask->workload->owner},
         .topology = a->ask->workload->topology,
         .scope = WEIR_SCOPE_ALL,
     };
@@ -337,7 +337,9 @@ int weir_admit(const struct weir_world *world, const struct weir_policy *policy,
 
     (void)policy;
     r = weir_overlay_init(&admission.fleet, world,
-                          WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED | WEIR_FLEET_REPAIRED, scratch);
+                          WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED | WEIR_FLEET_REPAIRED |
+                              WEIR_FLEET_SETTLED,
+                          scratch);
     if (r == 0)
         r = check(&admission, scratch);
     if (r == WEIR_E_NO_MEMORY)

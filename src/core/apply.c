@@ -93,6 +93,71 @@ static int notify(const struct weir_action *action, struct weir_edit *edit)
     return 0;
 }
 
+static bool is_of_device(const struct weir_action *action)
+{
+    return action->kind == WEIR_ACTION_RESHAPE || action->kind == WEIR_ACTION_SHARE;
+}
+
+static int64_t memory_of(const struct weir_world *view, const struct weir_device *device,
+                         uint32_t profile)
+{
+    for (uint32_t i = 0; i < weir_world_n_mig_offers(view, device); i++) {
+        struct weir_mig_offer offer = weir_world_mig_offer(view, device, i);
+
+        if (offer.profile == profile)
+            return (int64_t)offer.memory_mib * WEIR_MIB;
+    }
+    return 0;
+}
+
+/* A row for an instance that the driver has yet to make and name. */
+static int add_instance(const struct weir_action *action, struct weir_edit *edit)
+{
+    const struct weir_world *view = weir_edit_view(edit);
+    const struct weir_device *whole = weir_world_device(view, action->device);
+    struct weir_key key = weir_key_of_instance(&whole->row.key, action->slots);
+    struct weir_device row = weir_device_blank();
+    uint32_t index;
+
+    row.model = whole->model;
+    row.node = whole->node;
+    row.parent = action->device;
+    row.kind = WEIR_DEVICE_MIG;
+    row.gpu_class = whole->gpu_class;
+    row.mig_profile = action->resource;
+    row.numa = whole->numa;
+    row.phase = WEIR_DEVICE_MAKING;
+    row.slots = action->slots;
+    row.isolation = WEIR_ISOLATION_HARDWARE;
+    row.memory_bytes = memory_of(view, whole, action->resource);
+    return weir_edit_add_device(edit, &key, &row, &index);
+}
+
+/* Begins; the driver's next reading ends it. */
+static int reshape(const struct weir_action *action, struct weir_edit *edit)
+{
+    struct weir_device *row;
+
+    if (action->reshape == WEIR_RESHAPE_CREATE)
+        return add_instance(action, edit);
+    row = weir_edit_device(edit, action->device);
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    row->phase =
+        action->reshape == WEIR_RESHAPE_DESTROY ? WEIR_DEVICE_UNMAKING : WEIR_DEVICE_SWITCHING;
+    return 0;
+}
+
+static int share(const struct weir_action *action, struct weir_edit *edit)
+{
+    struct weir_device *row = weir_edit_device(edit, action->device);
+
+    if (row == NULL)
+        return WEIR_E_NO_MEMORY;
+    row->mps = action->amount > 0 ? WEIR_MPS_STARTING : WEIR_MPS_STOPPING;
+    return 0;
+}
+
 static int apply(const struct weir_plan *plan, const struct weir_action *action,
                  struct weir_now now, struct weir_edit *edit)
 {
@@ -107,7 +172,9 @@ static int apply(const struct weir_plan *plan, const struct weir_action *action,
     case WEIR_ACTION_NOTIFY:
         return notify(action, edit);
     case WEIR_ACTION_RESHAPE:
+        return reshape(action, edit);
     case WEIR_ACTION_SHARE:
+        return share(action, edit);
     case WEIR_ACTION_CORDON:
     case WEIR_ACTION_DRAIN:
     case WEIR_ACTION_REQUEST_NODE:
@@ -139,6 +206,14 @@ static int check(const struct weir_plan *plan, const struct weir_world *view, st
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_action *action = &plan->actions[i];
 
+        if (is_of_device(action)) {
+            if (!weir_table_is_live(&view->tables[WEIR_TABLE_DEVICES], action->device) ||
+                weir_world_device(view, action->device)->row.gen != action->device_gen)
+                return weir_error(err, WEIR_E_EXISTS,
+                                  "device %u of action %u was changed meanwhile", action->device,
+                                  i);
+            continue;
+        }
         if (!weir_table_is_live(&view->tables[WEIR_TABLE_TASKS], action->task) ||
             weir_world_task(view, action->task)->row.gen != action->task_gen)
             return weir_error(err, WEIR_E_EXISTS, "task %u of action %u was changed meanwhile",
@@ -156,11 +231,14 @@ int weir_plan_apply(const struct weir_plan *plan, struct weir_now now, struct we
         const struct weir_action *action = &plan->actions[i];
 
         r = apply(plan, action, now, edit);
-        if (r == 0 && action->kind != WEIR_ACTION_NOTIFY) /* its state is as it was */
+        if (r == 0 && !is_of_device(action) &&
+            action->kind != WEIR_ACTION_NOTIFY) /* its state is as it was */
             r = note_cause(action, edit);
         if (r < 0)
-            return weir_error(err, r, "apply action %u, to %s task %u", i,
-                              weir_action_name((enum weir_action_kind)action->kind), action->task);
+            return weir_error(err, r, "apply action %u, to %s %s %u", i,
+                              weir_action_name((enum weir_action_kind)action->kind),
+                              is_of_device(action) ? "device" : "task",
+                              is_of_device(action) ? action->device : action->task);
     }
     return r;
 }

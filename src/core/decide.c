@@ -5,6 +5,7 @@
 #include "core/explain/explain.h"
 #include "core/heal/budget.h"
 #include "core/heal/heal.h"
+#include "core/mig/stage.h"
 #include "core/place/promise.h"
 #include "core/place/turn.h"
 #include "core/queue/order.h"
@@ -24,13 +25,25 @@ static int place(struct weir_line *line)
     }
 }
 
+/* What may not be changed yet is looked at again when it may. */
+static void freeze(struct weir_tick *tick)
+{
+    int64_t until = weir_overlay_freeze(&tick->overlay, tick->now.wall_ms);
+
+    if (until < INT64_MAX)
+        weir_tick_wake(tick, until);
+}
+
 static int run_stages(struct weir_tick *tick, bool explain)
 {
     struct weir_line line;
 
-    if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0 || weir_heal(tick) < 0 ||
-        weir_line_init(&line, tick) < 0 || place(&line) < 0 || weir_promises_check(&line) < 0 ||
-        weir_budget_notify(tick) < 0)
+    if (weir_overlay_init(&tick->overlay, tick->world, 0, tick->arena) < 0)
+        return WEIR_E_NO_MEMORY;
+    freeze(tick);
+    if (weir_heal(tick) < 0 || weir_line_init(&line, tick) < 0 || place(&line) < 0 ||
+        weir_promises_check(&line) < 0 || weir_budget_notify(tick) < 0 ||
+        weir_mig_reshape(tick) < 0)
         return WEIR_E_NO_MEMORY;
     return explain ? weir_explain(&line) : 0;
 }

@@ -11,8 +11,10 @@
  *              gangs that lost a member, stop what was cancelled, empty nodes that drain;
  *   2. share   who is next: the queue tree with guarantee and limit, then priority, then time;
  *   3. place   filter, score, grant; all members of a gang or none; preempt within a queue and
- *              reclaim between queues where that makes room and policy allows.
- * Rollout and scaling stages stand before share, pools after place, when they exist.
+ *              reclaim between queues where that makes room and policy allows;
+ *   4. shape   GPUs are cut, their instances made and destroyed, MPS daemons begun and ended, for
+ * who waits and as their layouts say (core/mig/stage.h). Rollout and scaling stages stand before
+ * share, pools after place, when they exist.
  *
  * Left alone, decisions come to rest: with no arrivals and no ends but of what is asked to leave,
  * there comes one that starts and asks nobody (core/preempt/victims.h says why). */

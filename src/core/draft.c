@@ -7,6 +7,10 @@ int weir_draft_action(struct weir_draft *d, struct weir_action action)
     if (weir_arena_grow(d->arena, &d->actions, &d->cap_actions, d->n_actions + 1, sizeof(action)) <
         0)
         return WEIR_E_NO_MEMORY;
+    if (action.kind != WEIR_ACTION_RESHAPE && action.kind != WEIR_ACTION_SHARE) {
+        action.device = WEIR_NONE;
+        action.resource = WEIR_NONE;
+    }
     action.order = d->n_actions;
     d->actions[d->n_actions++] = action;
     return 0;

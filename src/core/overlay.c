@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/sort.h"
+#include "core/mig/load.h"
 
 /* ---- changes ---- */
 
@@ -28,13 +29,43 @@ static void add_amounts(struct weir_overlay *o, uint32_t view, uint32_t node, ui
     add_to_queues(o, o->held[view], leaf, shape, sign);
 }
 
-static void add_part(struct weir_overlay_part *used, int64_t mgpu, int64_t memory_bytes,
-                     int32_t sign, int32_t given)
+/* A part of a device that comes or goes. */
+struct part {
+    int64_t mgpu;
+    int64_t memory_bytes;
+    uint32_t owner;
+    bool is_given; /* by this decision */
+    bool is_mps;
+};
+
+static void add_part(struct weir_overlay_device *device, uint32_t view, const struct part *part,
+                     int32_t sign)
 {
-    used->mgpu += sign * mgpu;
-    used->memory_bytes += sign * memory_bytes;
-    used->n_sharers = (uint32_t)((int64_t)used->n_sharers + sign);
-    used->n_given = (uint32_t)((int64_t)used->n_given + given);
+    struct weir_overlay_part *used = &device->used[view];
+    uint64_t owner = part->owner;
+
+    used->mgpu += sign * part->mgpu;
+    used->memory_bytes += sign * part->memory_bytes;
+    used->n_sharers += (uint32_t)sign;
+    used->n_given += part->is_given ? (uint32_t)sign : 0;
+    if (device->who == NULL)
+        return;
+    device->who->n[view] += part->is_mps ? (uint32_t)sign : 0;
+    device->who->owners[view] += (uint64_t)(int64_t)sign * owner;
+    device->who->owners_squared[view] += (uint64_t)(int64_t)sign * (owner * owner);
+}
+
+/* An instance that is to be made. */
+static void add_fresh(struct weir_overlay_mig *mig, uint32_t view, const struct weir_grant *grant,
+                      int32_t sign)
+{
+    uint32_t start = 0;
+
+    while ((grant->slots & 1u << start) == 0)
+        start++;
+    mig->fresh[view] =
+        (uint16_t)(sign > 0 ? mig->fresh[view] | grant->slots : mig->fresh[view] & ~grant->slots);
+    mig->fresh_offer[view][start] = sign > 0 ? (uint8_t)grant->offer : 0;
 }
 
 static void change_new(struct weir_overlay *o, const struct weir_overlay_step *step, uint32_t view,
@@ -46,8 +77,13 @@ static void change_new(struct weir_overlay *o, const struct weir_overlay_step *s
     for (uint32_t i = 0; i < step->spot.n_grants; i++) {
         const struct weir_grant *grant = &o->grants[step->spot.first_grant + i];
         struct weir_overlay_device *device = &o->devices[o->position_of_device[grant->device]];
+        const struct part part = {grant->part_mgpu, grant->memory_bytes, step->taker.owner, true,
+                                  grant->mps != 0};
 
-        add_part(&device->used[view], grant->part_mgpu, grant->memory_bytes, sign, sign);
+        if (grant->offer != 0)
+            add_fresh(device->mig, view, grant, sign);
+        else
+            add_part(device, view, &part, sign);
     }
 }
 
@@ -61,8 +97,10 @@ static void change_running(struct weir_overlay *o, uint32_t running, uint32_t vi
     for (uint32_t at = r->row->first_hold; at != WEIR_NONE;) {
         const struct weir_hold *hold = weir_world_hold(o->world, at);
         struct weir_overlay_device *device = &o->devices[o->position_of_device[hold->device]];
+        const struct part part = {hold->part_mgpu, hold->memory_bytes, r->job->owner, false,
+                                  device->mps != WEIR_MPS_OFF};
 
-        add_part(&device->used[view], hold->part_mgpu, hold->memory_bytes, sign, 0);
+        add_part(device, view, &part, sign);
         at = hold->next_of_task;
     }
 }
@@ -203,6 +241,27 @@ bool weir_scope_has(const struct weir_overlay *overlay, const struct weir_scope 
     return overlay->nodes[node].row->topology[scope->level] == scope->value;
 }
 
+void weir_overlay_settle(struct weir_overlay *overlay)
+{
+    for (uint32_t i = 0; i < overlay->n_devices; i++)
+        overlay->devices[i].is_settled = 1;
+}
+
+int64_t weir_overlay_freeze(struct weir_overlay *overlay, int64_t now_wall_ms)
+{
+    int64_t first = INT64_MAX;
+
+    for (uint32_t i = 0; overlay->has_shaping && i < overlay->n_devices; i++) {
+        struct weir_overlay_device *device = &overlay->devices[i];
+        int64_t until = weir_world_device(overlay->world, device->row)->change_not_before_wall_ms;
+
+        device->is_frozen = until > now_wall_ms;
+        if (device->is_frozen && until < first)
+            first = until;
+    }
+    return first;
+}
+
 /* ---- from the world ---- */
 
 static uint32_t why_node_is_out(const struct weir_node *node, uint32_t fleet)
@@ -236,8 +295,34 @@ static uint32_t why_device_is_out(const struct weir_device *device, uint32_t fle
     return WEIR_REASON_NONE;
 }
 
-static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, uint32_t row,
-                        uint32_t fleet)
+/* Whose its holders are. */
+static int load_who(struct weir_overlay *o, struct weir_overlay_device *to,
+                    const struct weir_device *from, uint32_t fleet)
+{
+    if (from->mps == WEIR_MPS_OFF && !from->can_mps && from->sharing != WEIR_SHARING_MPS)
+        return 0;
+    o->mps_owners = 1;
+    o->has_shaping = 1;
+    to->who = weir_arena_new(o->arena, struct weir_overlay_mps);
+    if (to->who == NULL)
+        return WEIR_E_NO_MEMORY;
+    for (uint32_t at = (fleet & WEIR_FLEET_EMPTY) == 0 ? from->first_hold : WEIR_NONE;
+         at != WEIR_NONE; at = weir_world_hold(o->world, at)->next_of_device) {
+        const struct weir_task *task =
+            weir_world_task(o->world, weir_world_hold(o->world, at)->task);
+        uint64_t owner = weir_world_workload(o->world, task->workload)->owner;
+
+        for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++) {
+            to->who->n[view] += from->mps != WEIR_MPS_OFF;
+            to->who->owners[view] += owner;
+            to->who->owners_squared[view] += owner * owner;
+        }
+    }
+    return 0;
+}
+
+static int load_device(struct weir_overlay *o, struct weir_overlay_device *to, uint32_t row,
+                       uint32_t fleet)
 {
     const struct weir_device *from = weir_world_device(o->world, row);
     struct weir_overlay_part used = {from->held_mgpu, from->held_memory_bytes, from->n_sharers, 0};
@@ -254,7 +339,15 @@ static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, 
         .nvlink = from->nvlink,
         .binder = from->binder,
         .memory_bytes = from->memory_bytes,
+        .phase = (uint8_t)from->phase,
+        .sharing = (uint8_t)from->sharing,
+        .replicas = from->replicas,
+        .mps = (uint8_t)from->mps,
+        .can_mps = (uint8_t)from->can_mps,
+        .slots = from->slots,
+        .is_settled = (fleet & WEIR_FLEET_SETTLED) != 0,
     };
+    o->has_shaping |= from->kind == WEIR_DEVICE_MIG || from->offers != WEIR_NONE;
     if ((fleet & (WEIR_FLEET_REPAIRED | WEIR_FLEET_OURS)) == 0) {
         to->n_foreign = from->n_foreign;
         to->foreign_bytes = from->memory_foreign_bytes;
@@ -262,20 +355,46 @@ static void load_device(struct weir_overlay *o, struct weir_overlay_device *to, 
     if ((fleet & WEIR_FLEET_EMPTY) == 0)
         for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++)
             to->used[view] = used;
+    return load_who(o, to, from, fleet);
+}
+
+static const struct weir_device *whole_of(const struct weir_overlay *o,
+                                          const struct weir_device *device)
+{
+    return device->kind == WEIR_DEVICE_MIG && device->parent != WEIR_NONE
+               ? weir_world_device(o->world, device->parent)
+               : device;
+}
+
+static uint32_t first_slot(uint32_t slots)
+{
+    uint32_t at = 0;
+
+    while (at < WEIR_DEVICE_SLOTS_MAX && (slots & 1u << at) == 0)
+        at++;
+    return at;
 }
 
 static bool device_is_before(const struct weir_overlay *o, uint32_t a, uint32_t b)
 {
     const struct weir_device *x = weir_world_device(o->world, a);
     const struct weir_device *y = weir_world_device(o->world, b);
+    const struct weir_device *x_whole = whole_of(o, x);
+    const struct weir_device *y_whole = whole_of(o, y);
 
-    if (x->index != y->index)
-        return x->index < y->index;
+    if (x_whole->index != y_whole->index)
+        return x_whole->index < y_whole->index;
+    if (x_whole != y_whole)
+        return weir_key_cmp(&x_whole->row.key, &y_whole->row.key) < 0;
+    if ((x == x_whole) != (y == y_whole))
+        return x == x_whole;
+    if (first_slot(x->slots) != first_slot(y->slots))
+        return first_slot(x->slots) < first_slot(y->slots);
     return weir_key_cmp(&x->row.key, &y->row.key) < 0;
 }
 
 /* By insertion: a node has few devices, and they are in order as a rule. */
-static void load_devices(struct weir_overlay *o, struct weir_overlay_node *node, uint32_t fleet)
+static int load_devices(struct weir_overlay *o, struct weir_overlay_node *node, uint32_t fleet)
 {
     struct weir_overlay_device *devices = o->devices + o->n_devices;
     uint32_t n = 0;
@@ -287,23 +406,14 @@ static void load_devices(struct weir_overlay *o, struct weir_overlay_node *node,
 
         for (; at > 0 && device_is_before(o, row, devices[at - 1].row); at--)
             devices[at] = devices[at - 1];
-        load_device(o, &devices[at], row, fleet);
+        if (load_device(o, &devices[at], row, fleet) < 0)
+            return WEIR_E_NO_MEMORY;
     }
     for (uint32_t i = 0; i < n; i++)
         o->position_of_device[devices[i].row] = o->n_devices + i;
     node->n_devices = n;
     o->n_devices += n;
-}
-
-/* A GPU that is cut into instances is given out by instance. */
-static void rule_out_cut_devices(struct weir_overlay *o)
-{
-    for (uint32_t i = 0; i < o->n_devices; i++) {
-        const struct weir_device *row = weir_world_device(o->world, o->devices[i].row);
-
-        if (row->kind == WEIR_DEVICE_MIG && row->parent != WEIR_NONE)
-            o->devices[o->position_of_device[row->parent]].out = WEIR_REASON_DEVICE_BUSY;
-    }
+    return 0;
 }
 
 static int compare_nodes(const void *a, const void *b, const void *ctx)
@@ -360,11 +470,11 @@ static int load_nodes(struct weir_overlay *o, uint32_t fleet)
     for (uint32_t i = 0; i < o->n_nodes; i++) {
         o->nodes[i].out = why_node_is_out(o->nodes[i].row, fleet);
         o->position_of_node[o->nodes[i].index] = i;
-        load_devices(o, &o->nodes[i], fleet);
+        if (load_devices(o, &o->nodes[i], fleet) < 0)
+            return WEIR_E_NO_MEMORY;
         load_free(o, i, fleet);
     }
-    rule_out_cut_devices(o);
-    return 0;
+    return o->has_shaping ? weir_mig_load(o) : 0;
 }
 
 static int64_t *load_held(struct weir_overlay *o, uint32_t fleet)

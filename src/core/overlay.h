@@ -5,9 +5,13 @@
  * in both, a promise in SOON only, an eviction gives room back in SOON only. So room that is being
  * made for one workload cannot be started on by another, and NOW only shrinks during a decision.
  *
+ * An instance that is to be made for somebody is a grant of its whole device with slots, in SOON
+ * only; idle instances that are in the way, and what is about to go, are no obstacle there.
+ *
  * Nodes stand in the order (rank, key), the devices of a node side by side in the order (index,
- * key), running tasks in the order (key of the workload, member): positions in these arrays are the
- * tie-break everywhere, and depend on no row index.
+ * key), instances behind their device in the order of their slots, running tasks in the order (key
+ * of the workload, member): positions in these arrays are the tie-break everywhere, and depend on
+ * no row index.
  *
  * Every change is a step in a journal; weir_overlay_rollback() undoes all steps since a mark, so
  * that a trial costs what it touches. */
@@ -20,6 +24,8 @@
 #include <stdbool.h>
 
 struct weir_arena;
+
+struct weir_mig_offer;
 
 enum weir_view { WEIR_VIEW_NOW, WEIR_VIEW_SOON, WEIR_VIEW_MAX };
 
@@ -36,7 +42,8 @@ enum {
     WEIR_FLEET_UNCORDONED = 1 << 1, /* as if nothing were cordoned */
     WEIR_FLEET_REPAIRED = 1 << 2,   /* as if all devices were healthy, all nodes there, and nothing
                                        of others ran */
-    WEIR_FLEET_OURS = 1 << 3        /* as if no foreign process used a GPU */
+    WEIR_FLEET_OURS = 1 << 3,       /* as if no foreign process used a GPU */
+    WEIR_FLEET_SETTLED = 1 << 4     /* weir_overlay_settle() */
 };
 
 struct weir_overlay_part {
@@ -44,6 +51,29 @@ struct weir_overlay_part {
     int64_t memory_bytes;
     uint32_t n_sharers;
     uint32_t n_given; /* of these: by this decision */
+};
+
+/* Who shares a device that has to do with MPS. Over the owners of the sharers, x each: the sum of x
+ * and of x². All are of one owner x exactly if these are n · x and n · x²: so it does not matter in
+ * which order they come and go. */
+struct weir_overlay_mps {
+    uint32_t n[WEIR_VIEW_MAX]; /* sharers under MPS, or to be */
+    uint64_t owners[WEIR_VIEW_MAX];
+    uint64_t owners_squared[WEIR_VIEW_MAX];
+};
+
+/* What a whole device is given out as. */
+enum weir_gives { WEIR_GIVES_WHOLE, WEIR_GIVES_INSTANCES, WEIR_GIVES_NOTHING };
+
+/* A whole device that can be cut into instances. */
+struct weir_overlay_mig {
+    const struct weir_mig_offer *offers;
+    uint32_t n_offers;
+    uint32_t n_to_make;            /* of a layout: what is missing, */
+    const uint8_t *counts;         /* of a layout: how many of each offer; NULL: there is none */
+    uint16_t fresh[WEIR_VIEW_MAX]; /* slots of instances that are to be made for somebody */
+    uint8_t fresh_offer[WEIR_VIEW_MAX][WEIR_DEVICE_SLOTS_MAX]; /* at their first slots: 1 + offer */
+    uint8_t to_make[WEIR_DEVICE_SLOTS_MAX][2];                 /* offer and start */
 };
 
 struct weir_overlay_device {
@@ -58,9 +88,25 @@ struct weir_overlay_device {
     uint32_t nvlink;
     uint32_t binder;
     uint32_t n_foreign;
+    uint32_t n_children; /* instances: they follow it */
+    uint32_t replicas;
+    uint16_t slots;
+    uint8_t gives;     /* enum weir_gives: now, */
+    uint8_t will_give; /* and once what is under way with it has ended */
+    uint8_t phase;     /* enum weir_device_phase */
+    uint8_t sharing;   /* enum weir_sharing */
+    uint8_t mps;       /* enum weir_mps */
+    uint8_t can_mps;
+    uint8_t is_settled; /* 1: as if what takes time with devices took none */
+    uint8_t is_frozen;  /* 1: no change may be begun on it now */
+    uint8_t is_surplus; /* an instance that its device's layout does not have */
+    uint8_t is_changed; /* 1: this decision begins something with it */
     uint32_t reserved;
-    int64_t memory_bytes;  /* usable */
-    int64_t foreign_bytes; /* of it: used by foreign processes */
+    const struct weir_overlay_device *parent; /* of an instance, or NULL */
+    struct weir_overlay_mps *who;             /* NULL: it has nothing to do with MPS */
+    struct weir_overlay_mig *mig;             /* of a whole device with offers, or NULL */
+    int64_t memory_bytes;                     /* usable */
+    int64_t foreign_bytes;                    /* of it: used by foreign processes */
     struct weir_overlay_part used[WEIR_VIEW_MAX];
 };
 
@@ -129,6 +175,7 @@ struct weir_scope {
 struct weir_taker {
     uint32_t leaf;
     uint32_t workload; /* row, or WEIR_NONE: not of this world */
+    uint32_t owner;    /* string, or WEIR_NONE */
 };
 
 struct weir_overlay_step {
@@ -152,6 +199,8 @@ struct weir_overlay {
     struct weir_arena *arena;
     uint32_t n_resources;
     uint32_t gpu_resources; /* bit set: GPUs, their classes, MIG profiles */
+    uint32_t has_shaping;   /* 1: some device can be cut or has to do with MPS */
+    uint32_t mps_owners;    /* 1: some device has to do with MPS: it matters who shares it */
     uint32_t n_nodes;
     struct weir_overlay_node *nodes;
     struct weir_overlay_device *devices;
@@ -191,6 +240,13 @@ int weir_overlay_leave(struct weir_overlay *overlay, uint32_t running,
                        enum weir_running_state state);
 /* One that was LEAVING stays after all. */
 int weir_overlay_stay(struct weir_overlay *overlay, uint32_t running);
+
+/* From now on as if what takes time with devices (making an instance, beginning an MPS daemon) took
+ * none: for judging what will fit. */
+void weir_overlay_settle(struct weir_overlay *overlay);
+/* Devices that no change may be begun on now. Returns when the first of them may be changed again,
+ * INT64_MAX: there is none. */
+int64_t weir_overlay_freeze(struct weir_overlay *overlay, int64_t now_wall_ms);
 
 bool weir_scope_has(const struct weir_overlay *overlay, const struct weir_scope *scope,
                     uint32_t node);

@@ -24,7 +24,10 @@ struct weir_grant {
     int64_t part_mgpu;
     int64_t memory_bytes;
     uint16_t slots;
-    uint16_t reserved[3];
+    uint16_t offer; /* within a decision: 1 + which of the device's offers is to be made on `slots`;
+                       0 in a plan */
+    uint16_t mps;   /* 1: a share that is to run under the device's MPS daemon */
+    uint16_t reserved;
 };
 
 /* With the three resources every world has (gpu, cpu, memory). NULL: no memory. */

@@ -257,7 +257,7 @@ int weir_refuse_amount(struct weir_admission *a, uint32_t code, uint32_t resourc
 static uint32_t nearest_class(const struct weir_admission *a, const struct weir_request *request)
 {
     struct weir_shape any = *request->shape;
-    struct weir_request relaxed = {&any, request->isolation, WEIR_NONE};
+    struct weir_request relaxed = {&any, request->isolation, WEIR_NONE, request->owner};
     uint32_t counts[WEIR_RESOURCE_MAX] = {0};
     uint32_t best = WEIR_NONE;
 

@@ -129,6 +129,7 @@ static int explain_evicting(struct weir_explainer *x, const struct weir_candidat
     struct weir_reason reason = weir_reason_at(WEIR_LEVEL_NODES);
     struct weir_reason_chain chain;
     struct weir_set set;
+    int r;
 
     reason.code = WEIR_REASON_EVICTING;
     reason.count = c->n_promised;
@@ -136,12 +137,20 @@ static int explain_evicting(struct weir_explainer *x, const struct weir_candidat
         reason.subject_kind = WEIR_SUBJECT_NODE;
         reason.subject = x->overlay->nodes[c->promised_node].index;
     }
-    if (weir_what_if_set(x, &x->line->wants[c->want], &set) < 0 ||
-        find_leaving(x, c, &set, &reason) < 0 ||
+    if (weir_what_if_set(x, &x->line->wants[c->want], &set) < 0)
+        return WEIR_E_NO_MEMORY;
+    r = weir_unblock_is_reshaping(x, &set, c->workload);
+    if (r < 0)
+        return r;
+    if (r == 1)
+        reason.code = WEIR_REASON_RESHAPING;
+    if (find_leaving(x, c, &set, &reason) < 0 ||
         weir_chain_start(x, WEIR_REASON_NONE, &chain) < 0 || weir_chain_add(x, &chain, reason) < 0)
         return WEIR_E_NO_MEMORY;
     verdict.reason = chain.root;
     verdict.blocking = chain.blocking;
+    if (reason.code == WEIR_REASON_RESHAPING)
+        return add_verdict(x, c, verdict);
     if (weir_unblock_promised(x, &set, c->workload, &verdict) < 0)
         return WEIR_E_NO_MEMORY;
     return add_verdict(x, c, verdict);
@@ -200,6 +209,7 @@ int weir_explain(struct weir_line *line)
 {
     struct weir_explainer x;
 
+    weir_overlay_settle(&line->tick->overlay);
     if (weir_explainer_init(&x, line) < 0)
         return WEIR_E_NO_MEMORY;
     for (uint32_t i = 0; i < line->n_taken; i++)

@@ -167,6 +167,22 @@ int weir_unblock_limit(struct weir_explainer *x, struct weir_set *set,
     return 0;
 }
 
+int weir_unblock_is_reshaping(struct weir_explainer *x, struct weir_set *set, uint32_t workload)
+{
+    const struct weir_ends_query query = {
+        .set = set, .limits = true, .places = true, .promised_to = workload, .certain = WEIR_NONE};
+    struct weir_overlay_mark mark;
+    struct weir_ends ends;
+    int r;
+
+    if (!x->overlay->has_shaping || (x->tick->policy->actions & WEIR_POLICY_PLACE) == 0)
+        return 0;
+    mark = weir_overlay_mark(x->overlay);
+    r = weir_ends_find(x, &query, &ends);
+    weir_overlay_rollback(x->overlay, mark);
+    return r < 0 ? r : r == 1 && ends.n == 0;
+}
+
 /* Of what leaves some may leave for others, and somewhere else. */
 int weir_unblock_promised(struct weir_explainer *x, struct weir_set *set, uint32_t workload,
                           struct weir_verdict *verdict)
@@ -204,13 +220,35 @@ int weir_unblock_rest(struct weir_explainer *x, const struct weir_want *want, ui
                : weir_ends_wait_for(x, WEIR_UNBLOCK_WAIT_FOR, &own, verdict);
 }
 
+/* It would fit on the empty fleet, and no ends are enough: a device may not be changed yet. */
+static void wait_for_change(const struct weir_explainer *x, struct weir_verdict *verdict)
+{
+    int64_t first = INT64_MAX;
+
+    for (uint32_t i = 0; i < x->overlay->n_devices; i++) {
+        const struct weir_overlay_device *device = &x->overlay->devices[i];
+        int64_t until = weir_world_device(x->tick->world, device->row)->change_not_before_wall_ms;
+
+        if (device->is_frozen && until < first)
+            first = until;
+    }
+    if (first == INT64_MAX)
+        return;
+    verdict->unblock = WEIR_UNBLOCK_WAIT_UNTIL;
+    verdict->unblock_amount = first;
+}
+
 static int unblock_by_waiting(struct weir_explainer *x, struct weir_set *set,
                               struct weir_verdict *verdict)
 {
     const struct weir_ends_query query = {
         .set = set, .places = true, .promised_to = WEIR_NONE, .certain = WEIR_NONE};
 
-    return wait_for_ends(x, &query, verdict);
+    if (wait_for_ends(x, &query, verdict) < 0)
+        return WEIR_E_NO_MEMORY;
+    if (verdict->unblock == WEIR_UNBLOCK_NONE)
+        wait_for_change(x, verdict);
+    return 0;
 }
 
 /* ---- what to put back into use ---- */
@@ -260,6 +298,18 @@ static bool is_cordoned(const struct uncordoning *u, uint32_t position)
                : u->real->devices[device].out != u->free->devices[device].out;
 }
 
+/* An instance is in use with the device that it is a part of. */
+static void note_device(struct uncordoning *u, uint32_t row)
+{
+    const struct weir_overlay *overlay = u->x->overlay;
+    uint32_t at = overlay->position_of_device[row];
+
+    weir_bitset_add(&u->used, overlay->n_nodes + at);
+    if (overlay->devices[at].parent != NULL)
+        weir_bitset_add(&u->used, overlay->n_nodes +
+                                      (uint32_t)(overlay->devices[at].parent - overlay->devices));
+}
+
 /* The set is placed: where. */
 static int note_used(struct uncordoning *u)
 {
@@ -272,10 +322,7 @@ static int note_used(struct uncordoning *u)
 
         weir_bitset_add(&u->used, spot->node);
         for (uint32_t g = 0; g < spot->n_grants; g++)
-            weir_bitset_add(
-                &u->used,
-                overlay->n_nodes +
-                    overlay->position_of_device[overlay->grants[spot->first_grant + g].device]);
+            note_device(u, overlay->grants[spot->first_grant + g].device);
     }
     return 0;
 }

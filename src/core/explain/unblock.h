@@ -36,6 +36,9 @@ int weir_unblock_limit(struct weir_explainer *x, struct weir_set *set,
                        const struct weir_quota_over *over, struct weir_verdict *verdict);
 int weir_unblock_places(struct weir_explainer *x, struct weir_set *set,
                         const struct weir_survey *survey, struct weir_verdict *verdict);
+/* Whether nobody has to leave for it any more, only devices are not as they have to be yet: 1 or 0,
+ * or WEIR_E_NO_MEMORY. */
+int weir_unblock_is_reshaping(struct weir_explainer *x, struct weir_set *set, uint32_t workload);
 /* Of a workload for which others are leaving. */
 int weir_unblock_promised(struct weir_explainer *x, struct weir_set *set, uint32_t workload,
                           struct weir_verdict *verdict);

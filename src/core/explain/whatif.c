@@ -7,7 +7,7 @@ int weir_what_if_set(struct weir_explainer *x, const struct weir_want *want,
                      struct weir_set *ret_set)
 {
     struct weir_set set = {
-        .taker = {want->leaf, WEIR_NONE},
+        .taker = {want->leaf, WEIR_NONE, want->owner},
         .amounts = want->amounts,
         .topology = want->topology,
         .scope = want->scope,
@@ -22,9 +22,9 @@ int weir_what_if_set(struct weir_explainer *x, const struct weir_want *want,
             shape->isolation > want->isolation ? shape->isolation : want->isolation;
 
         for (uint32_t i = 0; i < want->parts[p].n; i++)
-            set.members[set.n_members++] =
-                (struct weir_member){.request = {shape, isolation, want->parts[p].shape},
-                                     .task = WEIR_NONE};
+            set.members[set.n_members++] = (struct weir_member){
+                .request = {shape, isolation, want->parts[p].shape, want->owner},
+                .task = WEIR_NONE};
     }
     if (weir_set_sort(&set, x->tick->arena) < 0)
         return WEIR_E_NO_MEMORY;
@@ -35,9 +35,10 @@ int weir_what_if_set(struct weir_explainer *x, const struct weir_want *want,
 struct weir_overlay *weir_what_if_fleet(struct weir_explainer *x, enum weir_what_if what_if)
 {
     static const uint32_t fleets[WEIR_WHAT_IF_MAX] = {
-        [WEIR_WHAT_IF_EMPTY] = WEIR_FLEET_EMPTY,
-        [WEIR_WHAT_IF_UNCORDONED] = WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED,
-        [WEIR_WHAT_IF_OURS] = WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED | WEIR_FLEET_OURS,
+        [WEIR_WHAT_IF_EMPTY] = WEIR_FLEET_SETTLED | WEIR_FLEET_EMPTY,
+        [WEIR_WHAT_IF_UNCORDONED] = WEIR_FLEET_SETTLED | WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED,
+        [WEIR_WHAT_IF_OURS] =
+            WEIR_FLEET_SETTLED | WEIR_FLEET_EMPTY | WEIR_FLEET_UNCORDONED | WEIR_FLEET_OURS,
     };
 
     if (!x->has_fleet[what_if] &&

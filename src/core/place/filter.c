@@ -1,6 +1,8 @@
 #include "core/place/filter.h"
 
 #include "base/count.h"
+#include "core/mig/room.h"
+#include "core/share/share.h"
 
 uint32_t weir_request_resource(const struct weir_shape *shape)
 {
@@ -11,23 +13,34 @@ uint32_t weir_request_resource(const struct weir_shape *shape)
     return shape->gpu_class != WEIR_NONE ? shape->gpu_class : (uint32_t)WEIR_RES_GPU;
 }
 
+/* One that is given in turns is not given whole. */
+static uint32_t kind_of_whole(const struct weir_overlay_device *device,
+                              const struct weir_request *request)
+{
+    bool is_in_turns = device->sharing == WEIR_SHARING_REPLICAS && device->replicas > 0;
+    bool is_weak = device->kind == WEIR_DEVICE_SHARE && device->isolation < request->isolation;
+
+    return is_in_turns || is_weak ? WEIR_REASON_ISOLATION : WEIR_REASON_NONE;
+}
+
 uint32_t weir_filter_kind(const struct weir_overlay_device *device,
                           const struct weir_request *request)
 {
     const struct weir_shape *shape = request->shape;
-    bool wants_instance = shape->mig_profile != WEIR_NONE;
-    bool share = weir_request_is_share(request);
-    bool alone = !share && device->kind != WEIR_DEVICE_SHARE;
+    uint32_t code;
 
-    if (wants_instance != (device->kind == WEIR_DEVICE_MIG) ||
-        (wants_instance && device->mig_profile != shape->mig_profile) ||
+    if (weir_request_wants_instance(request))
+        return weir_mig_kind(device, request);
+    if (device->kind == WEIR_DEVICE_MIG ||
         (shape->gpu_class != WEIR_NONE && device->gpu_class != shape->gpu_class))
         return WEIR_REASON_GPU_CLASS;
     if (shape->device_memory_bytes > device->memory_bytes)
         return WEIR_REASON_GPU_MEMORY;
-    if ((share && device->max_sharers <= 1) || (!alone && device->isolation < request->isolation))
-        return WEIR_REASON_ISOLATION;
-    return WEIR_REASON_NONE;
+    code = weir_request_is_share(request) ? weir_share_kind(device, request)
+                                          : kind_of_whole(device, request);
+    if (code != WEIR_REASON_NONE)
+        return code;
+    return device->will_give == WEIR_GIVES_WHOLE ? WEIR_REASON_NONE : WEIR_REASON_MIG_MODE;
 }
 
 int64_t weir_filter_memory_left(const struct weir_overlay_device *device, enum weir_view view)
@@ -39,20 +52,15 @@ int64_t weir_filter_memory_left(const struct weir_overlay_device *device, enum w
 static uint32_t why_no_room(const struct weir_overlay_device *device, enum weir_view view,
                             const struct weir_request *request)
 {
-    const struct weir_overlay_part *used = &device->used[view];
-    const struct weir_shape *shape = request->shape;
-    int64_t left = weir_filter_memory_left(device, view);
-
-    if (!weir_request_is_share(request))
-        return used->n_sharers == 0 ? WEIR_REASON_NONE : WEIR_REASON_DEVICE_BUSY;
-    if (used->mgpu >= 1000 && used->memory_bytes == 0)
+    if ((device->n_children > 0 || device->mig != NULL) && !weir_mig_is_empty(device, view))
         return WEIR_REASON_DEVICE_BUSY;
-    if (used->n_sharers >= device->max_sharers || used->mgpu + shape->device_mgpu > 1000)
-        return WEIR_REASON_DEVICE_FULL;
-    if (shape->device_memory_bytes <= left)
-        return WEIR_REASON_NONE;
-    return shape->device_memory_bytes <= left + device->foreign_bytes ? WEIR_REASON_DEVICE_FOREIGN
-                                                                      : WEIR_REASON_DEVICE_FULL;
+    if (weir_request_is_share(request))
+        return weir_share_why_no_room(device, view, request);
+    if (device->used[view].n_sharers > 0)
+        return WEIR_REASON_DEVICE_BUSY;
+    return device->mps != WEIR_MPS_OFF && view == WEIR_VIEW_NOW && !device->is_settled
+               ? WEIR_REASON_RESHAPING
+               : WEIR_REASON_NONE;
 }
 
 uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t views,
@@ -64,6 +72,12 @@ uint32_t weir_filter_device(const struct weir_overlay_device *device, uint32_t v
         return code;
     if (device->out != WEIR_REASON_NONE)
         return device->out;
+    if (device->parent != NULL && device->parent->out != WEIR_REASON_NONE)
+        return device->parent->out;
+    if (weir_request_wants_instance(request))
+        return weir_mig_why_not(device, views, request);
+    if (device->gives != WEIR_GIVES_WHOLE && !device->is_settled)
+        return WEIR_REASON_RESHAPING;
     if (device->n_foreign > 0 && !weir_request_is_share(request))
         return WEIR_REASON_DEVICE_FOREIGN;
     if (views & WEIR_IN_NOW)
@@ -138,9 +152,10 @@ static void filter_amounts(const struct weir_overlay *overlay, uint32_t views, u
 static uint32_t blocking_code(const uint32_t counts[WEIR_REASON_CODE_MAX], uint32_t missing)
 {
     static const uint32_t order[] = {
-        WEIR_REASON_RESERVED,        WEIR_REASON_DEVICE_FULL,    WEIR_REASON_DEVICE_BUSY,
-        WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_DEVICE_FOREIGN, WEIR_REASON_DEVICE_UNHEALTHY,
-        WEIR_REASON_ISOLATION,       WEIR_REASON_GPU_MEMORY,
+        WEIR_REASON_RESHAPING,        WEIR_REASON_RESERVED,        WEIR_REASON_DEVICE_FULL,
+        WEIR_REASON_DEVICE_BUSY,      WEIR_REASON_DEVICE_CORDONED, WEIR_REASON_DEVICE_FOREIGN,
+        WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_MIG_MODE,        WEIR_REASON_ISOLATION,
+        WEIR_REASON_GPU_MEMORY,
     };
 
     for (size_t i = 0; i < WEIR_COUNT_OF(order); i++) {
@@ -151,6 +166,24 @@ static uint32_t blocking_code(const uint32_t counts[WEIR_REASON_CODE_MAX], uint3
     return WEIR_REASON_GPU_CLASS;
 }
 
+/* What is free of those in service, and who would do. */
+static void count_devices(const struct weir_overlay *overlay, uint32_t views,
+                          const struct weir_overlay_node *node, const struct weir_request *request,
+                          uint32_t counts[WEIR_REASON_CODE_MAX], struct weir_fit *fit)
+{
+    for (uint32_t i = 0; i < node->n_devices; i++) {
+        const struct weir_overlay_device *device = &overlay->devices[node->first_device + i];
+        uint32_t code = weir_filter_device(device, views, request);
+
+        counts[code]++;
+        if (device->out == WEIR_REASON_NONE && device->kind != WEIR_DEVICE_MIG &&
+            device->gives == WEIR_GIVES_WHOLE)
+            fit->free_mgpu += 1000 - device->used[WEIR_VIEW_SOON].mgpu;
+        if (code == WEIR_REASON_NONE)
+            fit->n_fresh += device->used[WEIR_VIEW_SOON].n_sharers == 0;
+    }
+}
+
 static void filter_devices(const struct weir_overlay *overlay, uint32_t views,
                            const struct weir_overlay_node *node, const struct weir_request *request,
                            struct weir_fit *fit)
@@ -158,16 +191,10 @@ static void filter_devices(const struct weir_overlay *overlay, uint32_t views,
     uint32_t counts[WEIR_REASON_CODE_MAX] = {0};
     uint32_t need = request->shape->n_devices;
 
-    for (uint32_t i = 0; i < node->n_devices; i++) {
-        const struct weir_overlay_device *device = &overlay->devices[node->first_device + i];
-        uint32_t code = weir_filter_device(device, views, request);
-
-        counts[code]++;
-        if (device->out == WEIR_REASON_NONE)
-            fit->free_mgpu += 1000 - device->used[WEIR_VIEW_SOON].mgpu;
-        if (code == WEIR_REASON_NONE)
-            fit->n_fresh += device->used[WEIR_VIEW_SOON].n_sharers == 0;
-    }
+    if (weir_request_wants_instance(request))
+        weir_mig_filter(overlay, views, node, request, counts, fit);
+    else
+        count_devices(overlay, views, node, request, counts, fit);
     fit->n_devices = counts[WEIR_REASON_NONE];
     if (fit->n_devices >= need || fit->code != WEIR_REASON_NONE)
         return;
@@ -208,14 +235,24 @@ void weir_filter_inside(const struct weir_overlay *overlay, uint32_t views, uint
 uint32_t weir_filter_most_telling(const uint32_t counts[WEIR_REASON_CODE_MAX])
 {
     static const uint32_t order[] = {
-        WEIR_REASON_RESERVED,         WEIR_REASON_DEVICE_FULL,
-        WEIR_REASON_DEVICE_BUSY,      WEIR_REASON_DEVICE_FOREIGN,
-        WEIR_REASON_DEVICE_UNHEALTHY, WEIR_REASON_DEVICE_CORDONED,
-        WEIR_REASON_NODE_CORDONED,    WEIR_REASON_NODE_DRAINING,
-        WEIR_REASON_NODE_NOT_READY,   WEIR_REASON_CPU,
-        WEIR_REASON_MEMORY,           WEIR_REASON_RESOURCES,
-        WEIR_REASON_ISOLATION,        WEIR_REASON_GPU_MEMORY,
-        WEIR_REASON_GPU_CLASS,        WEIR_REASON_LABELS,
+        WEIR_REASON_RESHAPING,
+        WEIR_REASON_RESERVED,
+        WEIR_REASON_DEVICE_FULL,
+        WEIR_REASON_DEVICE_BUSY,
+        WEIR_REASON_DEVICE_FOREIGN,
+        WEIR_REASON_DEVICE_UNHEALTHY,
+        WEIR_REASON_DEVICE_CORDONED,
+        WEIR_REASON_NODE_CORDONED,
+        WEIR_REASON_NODE_DRAINING,
+        WEIR_REASON_NODE_NOT_READY,
+        WEIR_REASON_CPU,
+        WEIR_REASON_MEMORY,
+        WEIR_REASON_RESOURCES,
+        WEIR_REASON_MIG_MODE,
+        WEIR_REASON_ISOLATION,
+        WEIR_REASON_GPU_MEMORY,
+        WEIR_REASON_GPU_CLASS,
+        WEIR_REASON_LABELS,
     };
 
     for (size_t i = 0; i < WEIR_COUNT_OF(order); i++)

@@ -4,6 +4,7 @@
 #include "base/count.h"
 #include "base/err.h"
 #include "base/sort.h"
+#include "base/units.h"
 
 static int64_t size_of(const struct weir_request *request)
 {
@@ -59,7 +60,24 @@ static int compare_by_size(const void *a, const void *b, const void *ctx)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static int64_t free_mgpu_of(const struct weir_overlay *overlay, uint32_t node)
+/* No more instances than there are slots. */
+static int64_t free_slots_of(const struct weir_overlay_device *device)
+{
+    int64_t free = 0;
+
+    if (device->kind == WEIR_DEVICE_MIG)
+        return device->parent == NULL || device->parent->mig == NULL
+                   ? WEIR_MGPU_PER_GPU - device->used[WEIR_VIEW_SOON].mgpu
+                   : 0;
+    for (uint32_t slot = 0; device->mig != NULL && slot < WEIR_DEVICE_SLOTS_MAX; slot++)
+        free += (device->mig->fresh[WEIR_VIEW_SOON] & 1u << slot) == 0 ? WEIR_MGPU_PER_GPU : 0;
+    for (uint32_t i = 1; i <= device->n_children; i++)
+        if (device[i].used[WEIR_VIEW_SOON].n_sharers > 0)
+            free -= WEIR_MGPU_PER_GPU;
+    return free;
+}
+
+static int64_t free_mgpu_of(const struct weir_overlay *overlay, uint32_t node, bool of_instances)
 {
     const struct weir_overlay_node *n = &overlay->nodes[node];
     int64_t free = 0;
@@ -69,14 +87,18 @@ static int64_t free_mgpu_of(const struct weir_overlay *overlay, uint32_t node)
     for (uint32_t i = 0; i < n->n_devices; i++) {
         const struct weir_overlay_device *device = &overlay->devices[n->first_device + i];
 
-        if (device->out == WEIR_REASON_NONE)
-            free += 1000 - device->used[WEIR_VIEW_SOON].mgpu;
+        if (device->out != WEIR_REASON_NONE)
+            continue;
+        if (of_instances)
+            free += free_slots_of(device);
+        else if (device->kind != WEIR_DEVICE_MIG && device->gives == WEIR_GIVES_WHOLE)
+            free += WEIR_MGPU_PER_GPU - device->used[WEIR_VIEW_SOON].mgpu;
     }
     return free;
 }
 
 /* One domain per value, in the order of first nodes; a host without a name is one by itself. */
-static uint32_t list_domains(const struct weir_overlay *overlay, uint32_t level,
+static uint32_t list_domains(const struct weir_overlay *overlay, uint32_t level, bool of_instances,
                              struct weir_scope *domains)
 {
     uint32_t n = 0;
@@ -85,7 +107,8 @@ static uint32_t list_domains(const struct weir_overlay *overlay, uint32_t level,
         uint32_t value = overlay->nodes[node].row->topology[level];
 
         if (value != WEIR_NONE || level == WEIR_TOPOLOGY_HOST)
-            domains[n++] = (struct weir_scope){level, value, node, 0, free_mgpu_of(overlay, node)};
+            domains[n++] = (struct weir_scope){level, value, node, 0,
+                                               free_mgpu_of(overlay, node, of_instances)};
     }
     return n;
 }
@@ -109,14 +132,17 @@ int weir_set_scopes(const struct weir_overlay *overlay, uint32_t level, const st
     struct weir_scope *domains =
         weir_arena_new_n(overlay->arena, struct weir_scope, overlay->n_nodes);
     int64_t need = 0;
+    bool of_instances = false;
     uint32_t n;
     uint32_t n_enough = 0;
 
-    for (uint32_t i = 0; i < set->n_members; i++)
+    for (uint32_t i = 0; i < set->n_members; i++) {
         need += size_of(&set->members[i].request);
+        of_instances |= weir_request_wants_instance(&set->members[i].request);
+    }
     if (domains == NULL)
         return WEIR_E_NO_MEMORY;
-    n = list_domains(overlay, level, domains);
+    n = list_domains(overlay, level, of_instances, domains);
     if (weir_sort(domains, n, sizeof(domains[0]), compare_by_value, NULL, overlay->arena) < 0)
         return WEIR_E_NO_MEMORY;
     n = merge_domains(domains, n);

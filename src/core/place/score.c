@@ -1,6 +1,18 @@
 #include "core/place/score.h"
 
 #include "base/err.h"
+#include "core/mig/room.h"
+#include "core/share/share.h"
+
+/* Of instances: what is there before what has to be made, then what is least missed. */
+static bool is_better_instance(const struct weir_fit *a, const struct weir_fit *b)
+{
+    if (a->n_to_make != b->n_to_make)
+        return a->n_to_make < b->n_to_make;
+    if (a->loss != b->loss)
+        return a->loss < b->loss;
+    return a->n_fresh < b->n_fresh;
+}
 
 static bool is_better(const struct weir_fit *a, const struct weir_fit *b, bool share)
 {
@@ -17,6 +29,7 @@ int weir_score_find(struct weir_overlay *overlay, uint32_t views,
                     struct weir_spot *ret_spot)
 {
     bool share = weir_request_is_share(request);
+    bool instance = weir_request_wants_instance(request);
     uint32_t best = WEIR_NONE;
     struct weir_fit best_fit = {0};
 
@@ -27,7 +40,8 @@ int weir_score_find(struct weir_overlay *overlay, uint32_t views,
             continue;
         weir_filter_node(overlay, views, node, request, &fit);
         if (fit.code != WEIR_REASON_NONE ||
-            (best != WEIR_NONE && !is_better(&fit, &best_fit, share)))
+            (best != WEIR_NONE &&
+             !(instance ? is_better_instance(&fit, &best_fit) : is_better(&fit, &best_fit, share))))
             continue;
         best = node;
         best_fit = fit;
@@ -44,9 +58,10 @@ static int grant(struct weir_overlay *overlay, const struct weir_overlay_device 
         .device = device->row,
         .device_gen = weir_world_device(overlay->world, device->row)->row.gen,
         .part_mgpu = request->shape->device_mgpu,
-        .memory_bytes = weir_request_is_share(request) ? request->shape->device_memory_bytes : 0,
     };
 
+    if (weir_request_is_share(request))
+        weir_share_part(device, request, &part);
     spot->n_grants++;
     return weir_overlay_grant(overlay, &part);
 }
@@ -155,7 +170,9 @@ int weir_score_devices(struct weir_overlay *overlay, uint32_t views, uint32_t no
     struct weir_spot spot = {.node = node, .first_grant = overlay->n_grants};
     int r = 0;
 
-    if (weir_request_is_share(request) && request->shape->n_devices == 1) {
+    if (weir_request_wants_instance(request)) {
+        r = weir_mig_grant(overlay, views, p.node, request, &spot);
+    } else if (weir_request_is_share(request) && request->shape->n_devices == 1) {
         const struct weir_overlay_device *device = fullest(&p);
 
         WEIR_ASSERT(device != NULL); /* the node was filtered: it has one */

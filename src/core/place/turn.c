@@ -169,7 +169,8 @@ static struct weir_member member_of(const struct turn *turn, uint32_t task)
     uint32_t isolation = turn->line->queues[turn->job->queue].isolation;
 
     return (struct weir_member){
-        .request = {row, row->isolation > isolation ? row->isolation : isolation, shape},
+        .request = {row, row->isolation > isolation ? row->isolation : isolation, shape,
+                    turn->job->owner},
         .task = task,
     };
 }
@@ -197,7 +198,7 @@ static struct weir_set set_of(const struct turn *turn, uint32_t want)
     const struct weir_want *w = &turn->line->wants[want];
 
     return (struct weir_set){
-        .taker = {turn->job->queue, turn->candidate->workload},
+        .taker = {turn->job->queue, turn->candidate->workload, turn->job->owner},
         .amounts = w->amounts,
         .topology = w->topology,
         .scope = w->scope,

@@ -3,8 +3,10 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/heal/settle.h"
+#include "core/mig/room.h"
 #include "core/preempt/hunt.h"
 #include "core/queue/quota.h"
+#include "core/share/share.h"
 
 bool weir_victims_may_exist(const struct weir_line *line, const struct weir_candidate *candidate,
                             const struct weir_want *want)
@@ -38,12 +40,13 @@ static bool is_overdrawn(int64_t free_soon, int64_t free_now)
     return free_soon < 0 && free_soon < free_now;
 }
 
-static bool device_is_sound(const struct weir_overlay_device *device)
+static bool device_is_sound(const struct weir_overlay_device *device, uint32_t owner)
 {
     const struct weir_overlay_part *used = &device->used[WEIR_VIEW_SOON];
     uint32_t max_sharers = device->max_sharers > 1 ? device->max_sharers : 1;
 
-    return used->mgpu <= 1000 && used->n_sharers <= max_sharers &&
+    return weir_mig_is_sound(device) && weir_share_is_sound(device, owner) && used->mgpu <= 1000 &&
+           used->n_sharers <= max_sharers &&
            !is_overdrawn(weir_filter_memory_left(device, WEIR_VIEW_SOON),
                          weir_filter_memory_left(device, WEIR_VIEW_NOW));
 }
@@ -85,7 +88,8 @@ static bool is_sound(const struct weir_hunt *hunt, const struct weir_running *r)
     for (uint32_t at = r->row->first_hold; at != WEIR_NONE;) {
         const struct weir_hold *hold = weir_world_hold(overlay->world, at);
 
-        if (!device_is_sound(&overlay->devices[overlay->position_of_device[hold->device]]))
+        if (!device_is_sound(&overlay->devices[overlay->position_of_device[hold->device]],
+                             r->job->owner))
             return false;
         at = hold->next_of_task;
     }

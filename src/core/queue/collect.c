@@ -108,11 +108,17 @@ static struct weir_scope scope_of_running(const struct weir_overlay *overlay, ui
     return WEIR_SCOPE_ALL;
 }
 
+static uint32_t owner_of(const struct weir_line *line, const struct weir_workload *job)
+{
+    return line->tick->overlay.mps_owners ? job->owner : WEIR_NONE;
+}
+
 int weir_line_want_of_task(struct weir_line *line, uint32_t workload, uint32_t role,
                            uint32_t *ret_want)
 {
     const struct weir_workload *job = weir_world_workload(line->tick->world, workload);
     struct weir_want want = {.leaf = job->queue,
+                             .owner = owner_of(line, job),
                              .topology = WEIR_TOPOLOGY_ANY,
                              .scope = WEIR_SCOPE_ALL};
 
@@ -129,7 +135,12 @@ int weir_line_want_of_task(struct weir_line *line, uint32_t workload, uint32_t r
 static int want_of_gang(struct weir_line *line, const struct weir_workload *job, uint32_t *ret_want)
 {
     struct weir_want want = {
-        .leaf = job->queue, .is_gang = 1, .topology = job->topology, .scope = WEIR_SCOPE_ALL};
+        .leaf = job->queue,
+        .owner = owner_of(line, job),
+        .is_gang = 1,
+        .topology = job->topology,
+        .scope = WEIR_SCOPE_ALL,
+    };
 
     if (gang_parts(line, job, &want.n_parts) < 0)
         return WEIR_E_NO_MEMORY;

@@ -24,6 +24,7 @@ struct weir_want_part {
 struct weir_want {
     uint32_t leaf;
     uint32_t isolation;
+    uint32_t owner;   /* string, where it matters who shares a GPU with whom, else WEIR_NONE */
     uint32_t is_gang; /* all parts together; 0: one task, of parts[0].shape */
     uint32_t n_parts;
     const struct weir_want_part *parts;
@@ -103,7 +104,8 @@ struct weir_line {
 /* After healing: everything that waits. 0 or WEIR_E_NO_MEMORY. */
 int weir_line_init(struct weir_line *line, struct weir_tick *tick);
 
-/* The want that is like this one (leaf, is_gang, parts, topology and scope are read): its index. */
+/* The want that is like this one (leaf, owner, is_gang, parts, topology and scope
+ * are read): its index. */
 int weir_line_intern(struct weir_line *line, const struct weir_want *like, uint32_t *ret_want);
 /* What one waiting task of this role asks for, by itself or beside the gang that runs. */
 int weir_line_want_of_task(struct weir_line *line, uint32_t workload, uint32_t role,

@@ -9,14 +9,15 @@ static uint64_t hash_of(const struct weir_want *want)
     uint64_t hash = weir_hash_sip13(want->leaf, want->is_gang, want->parts,
                                     want->n_parts * sizeof(want->parts[0]));
 
-    hash = weir_hash_mix64(hash ^ want->scope.value);
+    hash = weir_hash_mix64(hash ^ want->scope.value ^ (uint64_t)want->owner << 32);
     return weir_hash_mix64(hash ^
                            ((uint64_t)want->topology.required << 32 | want->topology.preferred));
 }
 
 static bool same(const struct weir_want *a, const struct weir_want *b)
 {
-    return a->leaf == b->leaf && a->is_gang == b->is_gang && a->n_parts == b->n_parts &&
+    return a->leaf == b->leaf && a->owner == b->owner && a->is_gang == b->is_gang &&
+           a->n_parts == b->n_parts &&
            memcmp(a->parts, b->parts, a->n_parts * sizeof(a->parts[0])) == 0 &&
            memcmp(&a->topology, &b->topology, sizeof(a->topology)) == 0 &&
            a->scope.level == b->scope.level && a->scope.value == b->scope.value &&

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "core/apply.h"
 #include "core/heal/fate.h"
+#include "core/sim/devices.h"
 #include "core/sim/runtime.h"
 #include "core/tick.h"
 
@@ -135,6 +136,18 @@ static void note_start(struct run *run, uint32_t workload)
     run->n_missing--;
 }
 
+/* What takes time with devices takes none here: what waits for it goes on at once. */
+static int settle_devices(struct run *run, int64_t *wake_wall_ms, struct weir_err *err)
+{
+    int r = weir_sim_settle_devices(run->edit);
+
+    if (r < 0)
+        return weir_error(err, r, "estimate: out of memory");
+    if (r == 1)
+        *wake_wall_ms = run->now.wall_ms;
+    return 0;
+}
+
 static int step(struct run *run, int64_t *ret_wake_wall_ms, struct weir_err *err)
 {
     struct weir_plan plan;
@@ -151,13 +164,14 @@ static int step(struct run *run, int64_t *ret_wake_wall_ms, struct weir_err *err
 
         if (action->kind == WEIR_ACTION_START)
             note_start(run, action->workload);
-        if (weir_task_state_holds(
+        if (action->task != WEIR_NONE &&
+            weir_task_state_holds(
                 weir_world_task(weir_edit_view(run->edit), action->task)->state) &&
             expect_end(run, action->task) < 0)
             r = weir_error(err, WEIR_E_NO_MEMORY, "estimate: out of memory");
     }
     *ret_wake_wall_ms = plan.wake_wall_ms;
-    return r;
+    return r < 0 ? r : settle_devices(run, ret_wake_wall_ms, err);
 }
 
 /* 1; 0 where it no longer applies; or WEIR_E_NO_MEMORY. */
