@@ -116,22 +116,24 @@ int weir_server_note_setback(struct weir_server *server, uint32_t device, struct
 
 /* ---- what is told ---- */
 
-/* "3g.40gb on slots 4 to 7 made" */
+/* "made 3g.40gb on slots 4-7"; "make …" where it was not. */
 static void put_what(const struct weir_server_reshape *change, bool is_done,
                      char text[WHAT_BYTES_MAX])
 {
+    static const char *const done[WEIR_RESHAPE_MAX] = {"MIG mode on", "MIG mode off", "made",
+                                                       "destroyed"};
+    static const char *const wanted[WEIR_RESHAPE_MAX] = {"turn MIG mode on", "turn MIG mode off",
+                                                         "make", "destroy"};
+    const char *verb = (is_done ? done : wanted)[change->reshape];
     unsigned first = change->slots != 0 ? (unsigned)__builtin_ctz(change->slots) : 0;
     unsigned last = change->slots != 0 ? 31u - (unsigned)__builtin_clz(change->slots) : 0;
 
-    if (change->reshape == WEIR_RESHAPE_ENABLE || change->reshape == WEIR_RESHAPE_DISABLE)
-        snprintf(text, WHAT_BYTES_MAX, is_done ? "MIG mode %s" : "turn MIG mode %s",
-                 change->reshape == WEIR_RESHAPE_ENABLE ? "on" : "off");
-    else if (change->reshape == WEIR_RESHAPE_CREATE)
-        snprintf(text, WHAT_BYTES_MAX, "%s %s on slots %u to %u", is_done ? "made" : "make",
-                 change->profile, first, last);
+    if (change->slots == 0)
+        snprintf(text, WHAT_BYTES_MAX, "%s", verb);
+    else if (first == last)
+        snprintf(text, WHAT_BYTES_MAX, "%s %s on slot %u", verb, change->profile, first);
     else
-        snprintf(text, WHAT_BYTES_MAX, "%s %s on slots %u to %u", is_done ? "destroyed" : "destroy",
-                 change->profile, first, last);
+        snprintf(text, WHAT_BYTES_MAX, "%s %s on slots %u-%u", verb, change->profile, first, last);
 }
 
 static int tell(struct weir_server *server, uint32_t device,

@@ -141,7 +141,9 @@ static int unknown_profile(const struct weir_tree *node, struct weir_str name,
     if (near >= 0)
         weir_error_hint(err, "did you mean '%.*s'?", WEIR_STR_ARG(names[near]));
     else
-        weir_error_hint(err, n > 0 ? "they take: %s" : "no GPU here can be cut into instances%s",
+        weir_error_hint(err,
+                        n > 0 ? "they take: %s"
+                              : "no GPU here is in MIG mode: a GpuSetup turns it on%s",
                         weir_buf_cstr(&here));
     return weir_tree_place(node, err);
 }

@@ -3,8 +3,9 @@
 #include "app/setup.h"
 #include "base/arena.h"
 #include "base/cleanup.h"
-#include "base/count.h"
 #include "base/tree.h"
+#include "core/mig/masks.h"
+#include "model/gpu_catalogue.h"
 
 enum { OFFERS_MAX = 32 };
 
@@ -80,97 +81,105 @@ static int check_entry(const struct weir_tree *entry, struct weir_err *err)
 
 /* ---- on a device ---- */
 
-struct kind {
-    const struct weir_gpu_mig_profile *profile;
-    int64_t n;
+/* The instances that it takes, in the order of its list. */
+struct takes {
+    struct weir_str names[OFFERS_MAX];
+    struct weir_mig_offer offers[OFFERS_MAX];
+    size_t n;
 };
 
-/* Puts the rest of them beside what is taken; a place for each is found if there is one. */
-static bool fits(struct kind *kinds, size_t n_kinds, uint32_t taken)
+static void add_offer(struct takes *takes, struct weir_str name, uint32_t size, uint32_t starts,
+                      uint32_t at_most)
 {
-    size_t i = 0;
+    if (takes->n == OFFERS_MAX || size == 0 || starts == 0)
+        return;
+    takes->names[takes->n] = name;
+    takes->offers[takes->n++] =
+        (struct weir_mig_offer){.size = size, .starts = starts, .instances_max = at_most};
+}
 
-    while (i < n_kinds && kinds[i].n == 0)
-        i++;
-    if (i == n_kinds)
-        return true;
-    for (uint32_t p = 0; p < kinds[i].profile->n_placements; p++) {
-        const struct weir_gpu_placement *at = &kinds[i].profile->placements[p];
-        uint32_t slots = ((1u << (at->size & 31)) - 1) << (at->start & 31);
-        bool is_placed;
+/* Drivers tell of a GPU in MIG mode where instances may be; of others the catalogue does. */
+static void list_takes(const struct weir_gpu_device *seen, struct takes *takes)
+{
+    const struct weir_gpu_model *model = weir_gpu_catalogue_find(seen->class);
+    bool is_told;
 
-        if ((taken & slots) != 0)
-            continue;
-        kinds[i].n--;
-        is_placed = fits(kinds, n_kinds, taken | slots);
-        kinds[i].n++;
-        if (is_placed)
-            return true;
+    takes->n = 0;
+    for (uint32_t i = 0; i < seen->n_profiles; i++) {
+        const struct weir_gpu_mig_profile *profile = &seen->profiles[i];
+        uint32_t starts = 0;
+
+        for (uint32_t p = 0; p < profile->n_placements; p++)
+            starts |= 1u << (profile->placements[p].start & 15);
+        add_offer(takes, profile->name, profile->n_placements > 0 ? profile->placements[0].size : 0,
+                  starts, profile->instances_max);
     }
-    return false;
+    is_told = takes->n > 0;
+    for (uint32_t i = 0; !is_told && model != NULL && i < model->n_mig_profiles; i++) {
+        const struct weir_mig_profile *profile = &model->mig_profiles[i];
+
+        add_offer(takes, weir_str(profile->name), profile->memory_slices, profile->start_mask,
+                  profile->max_instances);
+    }
 }
 
 static int unknown_profile(const struct weir_tree *node, const struct weir_gpu_device *seen,
-                           struct weir_err *err)
+                           const struct takes *takes, struct weir_err *err)
 {
-    struct weir_str names[OFFERS_MAX];
-    size_t n = 0;
-    ptrdiff_t near;
+    ptrdiff_t near = weir_str_nearest(node->key, takes->names, takes->n);
 
-    while (n < seen->n_profiles && n < OFFERS_MAX) {
-        names[n] = seen->profiles[n].name;
-        n++;
-    }
-    near = weir_str_nearest(node->key, names, n);
     weir_tree_error(node, err, "%.*s (%.*s) takes no instances '%.*s'", WEIR_STR_ARG(seen->uuid),
                     WEIR_STR_ARG(seen->name), WEIR_STR_ARG(node->key));
     if (near >= 0)
-        return weir_error_hint(err, "did you mean '%.*s'?", WEIR_STR_ARG(names[near]));
+        return weir_error_hint(err, "did you mean '%.*s'?", WEIR_STR_ARG(takes->names[near]));
     return weir_error_hint(err, "`weir describe gpu %.*s` says which it takes",
                            WEIR_STR_ARG(seen->uuid));
 }
 
-static int check_room(const struct weir_tree *devices, const struct weir_gpu_device *seen,
-                      struct kind kinds[OFFERS_MAX], size_t n, struct weir_err *err)
+static int too_many(const struct weir_tree *node, const struct weir_gpu_device *seen,
+                    const struct weir_mig_offer *offer, struct weir_err *err)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t most = kinds[i].profile->instances_max;
-
-        if (kinds[i].n <= most)
-            continue;
-        weir_tree_error(devices, err, "%.*s takes %u instances %.*s at most, not %lld",
-                        WEIR_STR_ARG(seen->uuid), most, WEIR_STR_ARG(kinds[i].profile->name),
-                        (long long)kinds[i].n);
-        return weir_error_hint(err, "%.*s: %u", WEIR_STR_ARG(kinds[i].profile->name), most);
-    }
-    if (fits(kinds, n, 0))
-        return 0;
-    weir_tree_error(devices, err, "these instances do not fit side by side on %.*s (%.*s)",
-                    WEIR_STR_ARG(seen->uuid), WEIR_STR_ARG(seen->name));
-    return weir_error_hint(err,
-                           "`weir describe gpu %.*s` says how large each is and where it may "
-                           "be",
-                           WEIR_STR_ARG(seen->uuid));
+    weir_tree_error(node, err, "%.*s (%.*s) takes at most %u instances %.*s",
+                    WEIR_STR_ARG(seen->uuid), WEIR_STR_ARG(seen->name), offer->instances_max,
+                    WEIR_STR_ARG(node->key));
+    return weir_error_code(err);
 }
 
 static int check_layout(const struct weir_tree *devices, const struct weir_gpu_device *seen,
                         struct weir_err *err)
 {
-    struct kind kinds[OFFERS_MAX];
-    size_t n = 0;
+    struct takes takes;
+    struct weir_mig_offer offers[WEIR_DEVICE_SLOTS_MAX];
+    struct weir_mig_placement placements[WEIR_DEVICE_SLOTS_MAX];
+    struct weir_mig_puzzle puzzle = {.offers = offers};
+    int64_t n = 0;
 
+    list_takes(seen, &takes);
+    if (takes.n == 0)
+        return 0;
     weir_tree_foreach (each, devices) {
-        const struct weir_gpu_mig_profile *profile = NULL;
+        size_t i = 0;
 
-        for (uint32_t i = 0; i < seen->n_profiles; i++)
-            if (weir_str_eq(seen->profiles[i].name, each->key))
-                profile = &seen->profiles[i];
-        if (profile == NULL)
-            return unknown_profile(each, seen, err);
-        if (n < OFFERS_MAX)
-            kinds[n++] = (struct kind){profile, count_of(each)};
+        while (i < takes.n && !weir_str_eq(takes.names[i], each->key))
+            i++;
+        if (i == takes.n)
+            return unknown_profile(each, seen, &takes, err);
+        if (count_of(each) > takes.offers[i].instances_max)
+            return too_many(each, seen, &takes.offers[i], err);
+        if (count_of(each) == 0 || puzzle.n_offers == WEIR_DEVICE_SLOTS_MAX)
+            continue;
+        puzzle.missing[puzzle.n_offers] = (uint8_t)count_of(each);
+        offers[puzzle.n_offers++] = takes.offers[i];
+        n += count_of(each);
     }
-    return check_room(devices, seen, kinds, n, err);
+    if (n <= WEIR_DEVICE_SLOTS_MAX && weir_mig_solve(&puzzle, placements) == (uint32_t)n)
+        return 0;
+    weir_tree_error(devices, err, "these instances do not fit side by side on %.*s (%.*s)",
+                    WEIR_STR_ARG(seen->uuid), WEIR_STR_ARG(seen->name));
+    return weir_error_hint(err,
+                           "in MIG mode `weir describe gpu %.*s` says how large each is and "
+                           "where it may be",
+                           WEIR_STR_ARG(seen->uuid));
 }
 
 /* Who names GPUs one by one means these; who takes all of a kind means those that can. */
@@ -194,7 +203,7 @@ static int check_device(const struct weir_server *server, const struct weir_tree
         return weir_tree_error(weir_tree_get(entry, "mig"), err, "%.*s (%.*s) has no MIG",
                                WEIR_STR_ARG(seen->uuid), WEIR_STR_ARG(seen->name));
     }
-    return devices != NULL && seen->n_profiles > 0 ? check_layout(devices, seen, err) : 0;
+    return devices != NULL ? check_layout(devices, seen, err) : 0;
 }
 
 int weir_setup_check(struct weir_server *server, const struct weir_tree *spec, struct weir_err *err)

@@ -184,7 +184,9 @@ static void add_cut(struct weir_sheet *table, const struct weir_tree *item)
     if (weir_str_eq_c(mode, "on"))
         weir_buf_puts(&text, "on");
     weir_buf_str(&text, weir_client_text(item, "mig_profile"));
-    if (slots != NULL && slots->first != NULL)
+    if (slots != NULL && slots->n_children == 1)
+        weir_buf_printf(&text, " %.*s", WEIR_STR_ARG(slots->first->text));
+    else if (slots != NULL && slots->first != NULL)
         weir_buf_printf(&text, " %.*s-%.*s", WEIR_STR_ARG(slots->first->text),
                         WEIR_STR_ARG(slots->last->text));
     weir_sheet_add(table, weir_buf_view(&text));
