@@ -521,6 +521,8 @@ int weir_server_observe_mig(struct weir_server *server, uint32_t device,
         r = take_in_instance(server, device, seen, &seen->instances[i], known, err);
     if (r == 0)
         r = miss_instances(server, device, seen, known, err);
+    if (seen->state == WEIR_GPU_READY)
+        weir_server_forget_done(server, &row_of(server, device)->row.key);
     if (r == 0)
         r = restore_all_making(server, device, known, err);
     return r < 0 ? r : weir_server_note_setback(server, device, err);

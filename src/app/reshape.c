@@ -46,6 +46,13 @@ void weir_server_forget_reshape(struct weir_server *server, const struct weir_ke
             weir_vec_remove(&server->reshapes, i);
 }
 
+void weir_server_forget_done(struct weir_server *server, const struct weir_key *on)
+{
+    for (size_t i = server->reshapes.n; i-- > 0;)
+        if (server->reshapes.items[i].is_done && weir_key_eq(&server->reshapes.items[i].on, on))
+            weir_vec_remove(&server->reshapes, i);
+}
+
 void weir_server_forget_reshapes(struct weir_server *server)
 {
     weir_vec_finish(&server->reshapes);
@@ -260,7 +267,7 @@ void weir_server_reshaped(struct weir_server *server, const struct weir_gpu_mig_
     int r;
 
     weir_vec_foreach (one, &server->reshapes) {
-        if (one->ticket != result->ticket)
+        if (one->ticket == 0 || one->ticket != result->ticket)
             continue;
         one->is_done = true;
         change = *one;
@@ -311,34 +318,52 @@ static void fill_create(const struct weir_server *server, uint32_t device, uint3
 }
 
 static int ask(struct weir_server *server, uint32_t device, struct weir_gpu_mig_request *request,
-               struct weir_server_reshape *change, struct weir_err *err)
+               uint64_t *ret_ticket, struct weir_err *err)
 {
-    int r = weir_vec_reserve(&server->reshapes, server->reshapes.n + 1);
-
-    if (r < 0)
-        return weir_error(err, r, "no memory for a change of MIG");
+    if (request->action == WEIR_GPU_MIG_CREATE && request->size == 0)
+        return weir_error(err, WEIR_E_INVALID, "the GPU does not take such an instance");
     if (server->gpu.mig == NULL)
         return weir_error(err, WEIR_E_UNSUPPORTED, "there is no MIG here");
     request->uuid = weir_world_string(weir_edit_view(server->edit), row_of(server, device)->uuid);
-    r = server->gpu.mig(server->gpu.ctx, request, &change->ticket, err);
-    if (r == 0)
-        weir_vec_push(&server->reshapes, *change);
-    return r;
+    return server->gpu.mig(server->gpu.ctx, request, ret_ticket, err);
 }
 
-static void ask_or_fail(struct weir_server *server, uint32_t device,
-                        struct weir_gpu_mig_request *request, struct weir_server_reshape *change)
+/* Without memory to remember it by, it is not asked for: the next reading puts the rows right. */
+static void ask_and_remember(struct weir_server *server, uint32_t device,
+                             struct weir_gpu_mig_request *request,
+                             struct weir_server_reshape *change)
 {
     struct weir_err why = WEIR_ERR_INIT;
-    struct weir_err err = WEIR_ERR_INIT;
+
+    if (weir_vec_reserve(&server->reshapes, server->reshapes.n + 1) < 0) {
+        weir_error(&why, WEIR_E_NO_MEMORY, "no memory for a change of MIG");
+        weir_server_fail(server, WEIR_E_NO_MEMORY, &why);
+        return;
+    }
+    if (ask(server, device, request, &change->ticket, &why) < 0) {
+        change->ticket = 0;
+        snprintf(change->refusal, sizeof(change->refusal), "%.*s",
+                 WEIR_STR_ARG(weir_str_cut(weir_str(why.text), sizeof(change->refusal) - 1)));
+        server->dirty = true;
+    }
+    server->reshapes.items[server->reshapes.n++] = *change;
+}
+
+int weir_server_take_refusals(struct weir_server *server, struct weir_err *err)
+{
     int r = 0;
 
-    if (request->action == WEIR_GPU_MIG_CREATE && request->size == 0)
-        r = weir_error(&why, WEIR_E_INVALID, "the GPU does not take such an instance");
-    if (r == 0)
-        r = ask(server, device, request, change, &why);
-    if (r < 0 && fail(server, device, change, why.text, &err) < 0)
-        weir_server_fail(server, err.code, &err);
+    for (size_t i = server->reshapes.n; r == 0 && i-- > 0;) {
+        struct weir_server_reshape change = server->reshapes.items[i];
+        uint32_t device = device_of(server, &change.on);
+
+        if (change.refusal[0] == '\0')
+            continue;
+        weir_vec_remove(&server->reshapes, i);
+        if (device != WEIR_NONE)
+            r = fail(server, device, &change, change.refusal, err);
+    }
+    return r;
 }
 
 static void destroy(struct weir_server *server, uint32_t index, uint32_t cause)
@@ -352,7 +377,7 @@ static void destroy(struct weir_server *server, uint32_t index, uint32_t cause)
                                          .on = row_of(server, row->parent)->row.key};
 
     keep_profile(server, row->mig_profile, &change);
-    ask_or_fail(server, row->parent, &request, &change);
+    ask_and_remember(server, row->parent, &request, &change);
 }
 
 void weir_server_reshape(struct weir_server *server, const struct weir_action *action)
@@ -374,7 +399,7 @@ void weir_server_reshape(struct weir_server *server, const struct weir_action *a
         request.action =
             action->reshape == WEIR_RESHAPE_ENABLE ? WEIR_GPU_MIG_ENABLE : WEIR_GPU_MIG_DISABLE;
     }
-    ask_or_fail(server, action->device, &request, &change);
+    ask_and_remember(server, action->device, &request, &change);
 }
 
 /* ---- what serves nobody ---- */

@@ -68,7 +68,8 @@ struct weir_server_reshape {
     uint16_t slots;     /* of the instance: CREATE, DESTROY */
     bool is_done;       /* it was told to be; the driver's next reading shows it */
     struct weir_key on; /* the whole device */
-    char profile[32];   /* CREATE: in the driver's words, as DESTROY for what is told */
+    char profile[32];   /* of the instance */
+    char refusal[128];  /* why it could not even be asked; ticket 0 */
 };
 
 /* A device whose last change failed. */
@@ -220,7 +221,7 @@ int weir_server_drop_instances(struct weir_server *server, const struct weir_bit
                                struct weir_err *err);
 
 /* ---- reshape.c ---- */
-/* Asks the driver for what a plan's RESHAPE says; what cannot be asked has failed. */
+/* Asks the driver for what a plan's RESHAPE says. */
 void weir_server_reshape(struct weir_server *server, const struct weir_action *action);
 /* What became of a change. */
 void weir_server_reshaped(struct weir_server *server, const struct weir_gpu_mig_result *result);
@@ -231,6 +232,10 @@ const struct weir_server_reshape *weir_server_find_reshape(const struct weir_ser
 /* It was seen in the driver, or is not waited for any more. */
 void weir_server_forget_reshape(struct weir_server *server, const struct weir_key *on,
                                 uint16_t slots);
+/* The driver's newest reading of the device is from after what was told to be done there. */
+void weir_server_forget_done(struct weir_server *server, const struct weir_key *on);
+/* What could not be asked has failed. To be called where a transaction may be opened. */
+int weir_server_take_refusals(struct weir_server *server, struct weir_err *err);
 /* An instance that serves nobody was seen: one that stays so is destroyed. */
 int weir_server_clear_half(struct weir_server *server, uint32_t index, struct weir_err *err);
 /* The last change of it failed: said in its row. */

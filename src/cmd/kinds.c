@@ -423,5 +423,6 @@ bool weir_kind_is_gpu_key(const char *word)
 {
     struct weir_str text = weir_str(word);
 
-    return weir_str_starts_with(text, WEIR_STR("GPU-")) || weir_str_find_char(text, '#') >= 0;
+    return weir_str_starts_with(text, WEIR_STR("GPU-")) ||
+           weir_str_starts_with(text, WEIR_STR("MIG-")) || weir_str_find_char(text, '#') >= 0;
 }

@@ -71,6 +71,7 @@ struct app_rig {
     bool shows_pci; /* GPU-n is at 0000:0n:00.0: without, no fault is of it */
     bool gpu_is_exclusive[RIG_GPUS];
     int list_result;
+    const struct weir_gpu_port *own_gpus; /* instead of all that; NULL: none */
     struct app_process processes[RIG_PROCESSES_MAX]; /* by pid */
     uint32_t n_processes;
     int64_t sample_ms; /* of all devices; 0: there is none */
