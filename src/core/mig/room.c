@@ -88,11 +88,6 @@ uint32_t weir_mig_kind(const struct weir_overlay_device *device, const struct we
 
 /* ---- what is taken ---- */
 
-static uint32_t gives(const struct weir_overlay_device *whole)
-{
-    return whole->is_settled ? whole->will_give : whole->gives;
-}
-
 static bool is_held(const struct weir_overlay_device *device, uint32_t views)
 {
     for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++)
@@ -112,6 +107,15 @@ static uint32_t fresh_of(const struct weir_overlay_mig *mig, uint32_t views)
 }
 
 static bool is_picked(const struct picks *picks, const struct weir_overlay_device *child)
+{
+    for (uint32_t i = 0; i < picks->n; i++)
+        if (picks->grants[i].device == child->row)
+            return true;
+    return false;
+}
+
+/* Itself, or something that is to be made on its slots. */
+static bool is_in_picks(const struct picks *picks, const struct weir_overlay_device *child)
 {
     for (uint32_t i = 0; i < picks->n; i++) {
         const struct weir_grant *grant = &picks->grants[i];
@@ -189,7 +193,7 @@ static uint32_t why_not_child(const struct weir_overlay_device *child, uint32_t 
         return WEIR_REASON_RESERVED;
     if (child->is_surplus || child->phase == WEIR_DEVICE_UNMAKING ||
         (child->phase != WEIR_DEVICE_THERE && views & WEIR_IN_NOW && !child->is_settled) ||
-        (whole != NULL && gives(whole) != WEIR_GIVES_INSTANCES))
+        (whole != NULL && weir_overlay_gives(whole) != WEIR_GIVES_INSTANCES))
         return WEIR_REASON_RESHAPING;
     return WEIR_REASON_NONE;
 }
@@ -198,14 +202,14 @@ static bool would_do(const struct weir_overlay_device *child, uint32_t views,
                      const struct weir_request *request, const struct picks *picks)
 {
     return weir_filter_device(child, views, request) == WEIR_REASON_NONE &&
-           !is_picked(picks, child);
+           !is_in_picks(picks, child);
 }
 
 /* ---- instances that could be made ---- */
 
 static bool may_make(const struct weir_overlay_device *whole, uint32_t views)
 {
-    if (whole->mig == NULL || gives(whole) != WEIR_GIVES_INSTANCES ||
+    if (whole->mig == NULL || weir_overlay_gives(whole) != WEIR_GIVES_INSTANCES ||
         whole->out != WEIR_REASON_NONE || whole->is_frozen || whole->binder != WEIR_BINDER_OURS)
         return false;
     /* What a layout lacks is made in any case, as soon as it can be. */
@@ -250,7 +254,7 @@ static uint32_t why_not_whole(const struct weir_overlay_device *whole, uint32_t 
 
     if (offer == NULL)
         return code;
-    if (gives(whole) != WEIR_GIVES_INSTANCES)
+    if (weir_overlay_gives(whole) != WEIR_GIVES_INSTANCES)
         return WEIR_REASON_RESHAPING;
     if (may_make(whole, views) && n_to_make(whole, views, request, offer, &none) > 0)
         return WEIR_REASON_NONE;

@@ -61,6 +61,14 @@ struct node_spec {
     enum weir_node_phase phase; /* ready */
     bool requested;
     int nvlink; /* GPUs per NVLink group; 0: unknown */
+    const struct weir_mig_offer *(*offers)(struct bench *b,
+                                           uint32_t *n); /* it can be cut; NULL: not */
+    enum weir_mig_mode mig;
+    enum weir_mig_mode mig_wanted;
+    const char *layout; /* "3g.20gb 1g.5gb 1g.5gb"; none */
+    enum weir_sharing sharing;
+    int replicas;
+    bool can_mps;
 };
 
 struct queue_spec {
@@ -106,6 +114,8 @@ struct job_spec {
     bool same_rack;
     int64_t p50_ms;
     int64_t limit_ms;
+    const char *mig;   /* instances of this profile, as many as `gpus` (1) */
+    const char *owner; /* none */
 };
 
 static inline void must(int r)
@@ -199,6 +209,59 @@ static inline uint32_t device_at(const struct bench *b, const char *node, int gp
     return weir_edit_find(b->edit, WEIR_TABLE_DEVICES, &key);
 }
 
+static inline uint32_t profile_of(struct bench *b, const char *profile)
+{
+    uint32_t index;
+
+    must(weir_edit_mig_profile(b->edit, weir_str(profile), &index));
+    return index;
+}
+
+/* Pairs of profile and count, of names that may come several times. */
+static inline uint32_t layout_of(struct bench *b, const char *names)
+{
+    uint32_t cells[2 * WEIR_DEVICE_SLOTS_MAX];
+    uint32_t span = WEIR_NONE;
+    uint32_t n = 0;
+
+    while (names != NULL && *names != '\0') {
+        size_t len = strcspn(names, " ");
+        char name[32];
+        uint32_t profile;
+        uint32_t at = 0;
+
+        snprintf(name, sizeof(name), "%.*s", (int)len, names);
+        profile = profile_of(b, name);
+        while (at < n && cells[at] != profile)
+            at += 2;
+        cells[at] = profile;
+        cells[at + 1] = at < n ? cells[at + 1] + 1 : 1;
+        n = at < n ? n : n + 2;
+        names += len + (names[len] == ' ');
+    }
+    if (n > 0)
+        must(weir_edit_span(b->edit, cells, n, &span));
+    return span;
+}
+
+static inline void make_cuttable(struct bench *b, const struct node_spec *spec,
+                                 struct weir_device *device)
+{
+    uint32_t n;
+    const struct weir_mig_offer *offers;
+
+    device->mig = spec->mig;
+    device->mig_wanted = spec->mig_wanted;
+    if (spec->offers == NULL)
+        return;
+    offers = spec->offers(b, &n);
+    must(weir_edit_span(b->edit, (const uint32_t *)offers, n * WEIR_MIG_OFFER_CELLS,
+                        &device->offers));
+    for (uint32_t i = 0; i < n; i++)
+        device->slots |= (uint16_t)((1u << offers[i].size) - 1);
+    device->layout = layout_of(b, spec->layout);
+}
+
 static inline void add_gpu(struct bench *b, const struct node_spec *spec, uint32_t node, int i)
 {
     const char *class = spec->class != NULL ? spec->class : "h100";
@@ -231,7 +294,11 @@ static inline void add_gpu(struct bench *b, const struct node_spec *spec, uint32
         .n_foreign = i < spec->foreign,
         .memory_foreign_bytes = i < spec->foreign ? (int64_t)spec->foreign_gib << GIB_BITS : 0,
         .health_cause = WEIR_NONE,
+        .sharing = spec->sharing,
+        .replicas = (uint32_t)spec->replicas,
+        .can_mps = spec->can_mps,
     };
+    make_cuttable(b, spec, &device);
     must(weir_edit_add_device(b->edit, &key, &device, &index));
 }
 
@@ -315,24 +382,40 @@ static inline void add_amount(struct weir_shape *shape, uint32_t resource, int64
             (struct weir_shape_amount){.resource = resource, .amount = amount};
 }
 
+static inline void sort_amounts(struct weir_shape *shape)
+{
+    for (uint32_t i = 1; i < shape->n_amounts; i++)
+        for (uint32_t k = i; k > 0 && shape->amounts[k].resource < shape->amounts[k - 1].resource;
+             k--) {
+            struct weir_shape_amount held = shape->amounts[k];
+
+            shape->amounts[k] = shape->amounts[k - 1];
+            shape->amounts[k - 1] = held;
+        }
+}
+
 static inline struct weir_shape shape_of(struct bench *b, const struct job_spec *spec)
 {
-    int64_t mgpu = spec->mgpu > 0 ? spec->mgpu : spec->gpus * 1000;
+    int n = spec->mig != NULL && spec->gpus == 0 ? 1 : spec->gpus;
+    int64_t mgpu = spec->mgpu > 0 ? spec->mgpu : n * 1000;
     struct weir_shape shape = {
         .gpu_class = spec->class != NULL ? class_of(b, spec->class) : WEIR_NONE,
-        .mig_profile = WEIR_NONE,
+        .mig_profile = spec->mig != NULL ? profile_of(b, spec->mig) : WEIR_NONE,
         .isolation = spec->isolation,
         .device_mgpu = spec->mgpu > 0 ? spec->mgpu : 1000,
         .device_memory_bytes = (int64_t)spec->gpu_gib << GIB_BITS,
-        .n_devices = spec->mgpu > 0 ? 1 : (uint32_t)spec->gpus,
+        .n_devices = spec->mgpu > 0 ? 1 : (uint32_t)n,
         .labels = labels_of(b, spec->label),
     };
 
-    add_amount(&shape, WEIR_RES_GPU, mgpu);
+    add_amount(&shape, WEIR_RES_GPU, spec->mig != NULL ? 0 : mgpu);
     add_amount(&shape, WEIR_RES_CPU, (spec->cpus > 0 ? spec->cpus : 1) * 1000);
     add_amount(&shape, WEIR_RES_MEMORY, (int64_t)spec->gib << GIB_BITS);
     if (shape.gpu_class != WEIR_NONE)
         add_amount(&shape, shape.gpu_class, mgpu);
+    if (spec->mig != NULL)
+        add_amount(&shape, shape.mig_profile, mgpu);
+    sort_amounts(&shape);
     return shape;
 }
 
@@ -341,7 +424,7 @@ static inline struct weir_workload workload_of(struct bench *b, const struct job
     struct weir_workload job = {
         .number = ++b->n_jobs,
         .queue = queue_at(b, spec->queue),
-        .owner = WEIR_NONE,
+        .owner = text_of(b, spec->owner),
         .priority = spec->priority,
         .preemptible = !spec->fixed,
         .independent = spec->array,

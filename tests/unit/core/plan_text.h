@@ -37,10 +37,47 @@ static inline void put_reason(const struct bench *b, const struct random_world *
     }
 }
 
+static inline void put_device(const struct bench *b, uint32_t row, struct weir_buf *out)
+{
+    const struct weir_device *device = weir_world_device(b->world, row);
+    const struct weir_device *whole =
+        device->parent != WEIR_NONE ? weir_world_device(b->world, device->parent) : device;
+
+    weir_buf_printf(out, " %u", whole->index);
+    if (device != whole)
+        weir_buf_printf(out, ":%x", device->slots);
+}
+
+static inline void put_device_action(const struct bench *b, const struct weir_action *a,
+                                     struct weir_buf *out)
+{
+    weir_buf_printf(out, "%s %s ", weir_action_name((enum weir_action_kind)a->kind),
+                    weir_cause_name((enum weir_cause)a->cause));
+    if (a->kind == WEIR_ACTION_RESHAPE)
+        weir_buf_puts(out, weir_reshape_name((enum weir_reshape)a->reshape));
+    else
+        weir_buf_printf(out, "%lld", (long long)a->amount);
+    weir_buf_puts(out, " on ");
+    weir_buf_str(out, weir_world_string(b->world, weir_world_node(b->world, a->node)->name));
+    put_device(b, a->device, out);
+    if (a->resource != WEIR_NONE) {
+        weir_buf_putc(out, ' ');
+        weir_buf_str(out, weir_world_mig_name(b->world, a->resource));
+        weir_buf_printf(out, " %x", a->slots);
+    }
+    weir_buf_putc(out, '\n');
+}
+
 static inline void put_action(const struct bench *b, const struct random_world *w,
                               const struct weir_action *a, struct weir_buf *out)
 {
-    const struct weir_task *task = weir_world_task(b->world, a->task);
+    const struct weir_task *task;
+
+    if (a->task == WEIR_NONE) {
+        put_device_action(b, a, out);
+        return;
+    }
+    task = weir_world_task(b->world, a->task);
 
     weir_buf_printf(out, "%s %s %s/%u", weir_action_name((enum weir_action_kind)a->kind),
                     weir_cause_name((enum weir_cause)a->cause), job_name(b, w, a->workload),
@@ -50,9 +87,7 @@ static inline void put_action(const struct bench *b, const struct random_world *
         weir_buf_str(out, weir_world_string(b->world, weir_world_node(b->world, a->node)->name));
     }
     for (uint32_t i = 0; i < a->n_grants; i++)
-        weir_buf_printf(
-            out, " %u",
-            weir_world_device(b->world, b->plan.grants[a->first_grant + i].device)->index);
+        put_device(b, b->plan.grants[a->first_grant + i].device, out);
     if (a->for_whom != WEIR_NONE)
         weir_buf_printf(out, " for %s", job_name(b, w, a->for_whom));
     weir_buf_putc(out, '\n');
