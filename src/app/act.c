@@ -91,8 +91,6 @@ void weir_server_act(struct weir_server *server, const struct weir_world *before
 {
     for (uint32_t i = 0; i < plan->n_actions; i++) {
         const struct weir_action *action = &plan->actions[i];
-        bool was_queued = action->task != WEIR_NONE &&
-                          weir_world_task(before, action->task)->state == WEIR_TASK_QUEUED;
 
         if (action->kind == WEIR_ACTION_SHARE)
             weir_server_share(server, action);
@@ -100,8 +98,10 @@ void weir_server_act(struct weir_server *server, const struct weir_world *before
             start(server, action);
         else if (action->kind == WEIR_ACTION_NOTIFY)
             note_budget(before, action);
-        else if (!was_queued &&
-                 (action->kind == WEIR_ACTION_STOP || action->kind == WEIR_ACTION_EVICT))
+        else if (action->kind == WEIR_ACTION_RESHAPE)
+            weir_server_reshape(server, action);
+        else if ((action->kind == WEIR_ACTION_STOP || action->kind == WEIR_ACTION_EVICT) &&
+                 weir_world_task(before, action->task)->state != WEIR_TASK_QUEUED)
             weir_server_stop(server, action->task);
     }
 }

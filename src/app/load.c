@@ -2,6 +2,7 @@
 #include "app/faults.h"
 #include "app/resource.h"
 #include "app/server.h"
+#include "app/setup.h"
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -24,6 +25,7 @@ struct loading {
 void weir_server_unload(struct weir_server *server)
 {
     weir_server_faults_unload(server);
+    weir_setups_unload(server);
     weir_world_unref(server->plan_world);
     weir_world_unref(server->world);
     server->plan_world = NULL;
@@ -93,6 +95,11 @@ static int add_lost_device(struct weir_server *server, const struct weir_key *ke
     if (r == 0)
         r = weir_edit_string(server->edit, uuid, &like.uuid);
     like.cordoned = r == 0 && cordon.phase != WEIR_NODE_READY;
+    if (r == 0 && weir_str_starts_with(uuid, WEIR_STR("MIG-"))) { /* of which GPU is not known */
+        like.kind = WEIR_DEVICE_MIG;
+        r = weir_edit_mig_profile(server->edit, WEIR_STR(WEIR_SERVER_CLASS_UNKNOWN),
+                                  &like.mig_profile);
+    }
     like.node = node;
     like.index = WEIR_NONE;
     like.health = WEIR_DEVICE_LOST;
@@ -337,8 +344,10 @@ static int load_all(struct weir_server *server, struct weir_err *err)
 {
     struct weir_workload_filter live = {.state = -1};
     struct loading loading = {server, err, false, {0}};
-    int r = weir_server_observe_devices(server, err);
+    int r = weir_setups_load(server, err);
 
+    if (r == 0)
+        r = weir_server_observe_devices(server, err);
     if (r == 0)
         r = server->store.each_queue(server->store.ctx, load_queue, &loading, err);
     if (r == 0)

@@ -484,10 +484,12 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
                            uint32_t n, struct weir_arena *arena, struct weir_err *err)
 {
     struct weir_bitset known;
+    uint32_t n_rows = weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows;
     int r = 0;
 
-    if (weir_bitset_init(
-            &known, weir_edit_view(server->edit)->tables[WEIR_TABLE_DEVICES].n_rows + n, arena) < 0)
+    for (uint32_t i = 0; i < n; i++)
+        n_rows += 1 + devices[i].n_instances + WEIR_DEVICE_SLOTS_MAX;
+    if (weir_bitset_init(&known, n_rows, arena) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
     for (uint32_t i = 0; r == 0 && i < n; i++) {
         struct weir_key key = weir_key_of_device(devices[i].uuid);
@@ -504,7 +506,11 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
             r = set_sharers(server, index, &devices[i], err);
         if (index != WEIR_NONE)
             weir_bitset_add(&known, index);
+        if (r == 0)
+            r = weir_server_observe_mig(server, index, &devices[i], &known, err);
     }
+    if (r == 0)
+        r = weir_server_drop_instances(server, &known, err);
     return r < 0 ? r : mark_missing(server, &known, err);
 }
 
@@ -524,6 +530,11 @@ static int observe_devices(struct weir_server *server, bool *ret_is_half_made, s
     return r;
 }
 
+static void on_mig_result(void *arg, const struct weir_gpu_mig_result *result)
+{
+    weir_server_reshaped(arg, result);
+}
+
 static void on_gpu_event(void *arg, const struct weir_gpu_event *event)
 {
     struct weir_server *server = arg;
@@ -539,7 +550,7 @@ static void on_gpu_event(void *arg, const struct weir_gpu_event *event)
 
 bool weir_server_collect_gpus(struct weir_server *server)
 {
-    const struct weir_gpu_sink sink = {.event = on_gpu_event, .arg = server};
+    const struct weir_gpu_sink sink = {.event = on_gpu_event, .mig = on_mig_result, .arg = server};
 
     return server->gpu.collect != NULL && server->gpu.collect(server->gpu.ctx, &sink);
 }

@@ -538,6 +538,12 @@ static int note_why_left(struct weir_server *server, const struct weir_world *be
                : weir_error(err, WEIR_E_NO_MEMORY, "no memory for why an attempt left");
 }
 
+/* Those of devices are told when they are done. */
+static bool is_of_task(const struct weir_action *action)
+{
+    return action->task != WEIR_NONE;
+}
+
 int weir_server_persist(struct weir_server *server, const struct weir_world *before,
                         const struct weir_world *after, const struct weir_plan *plan,
                         struct weir_now now, struct weir_err *err)
@@ -552,14 +558,15 @@ int weir_server_persist(struct weir_server *server, const struct weir_world *bef
     collect(server->world, before, after, &due);
     collect(before, after, after, &due);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
-        if (plan->actions[i].task != WEIR_NONE)
+        if (is_of_task(&plan->actions[i]))
             r = note_why_left(server, before, &plan->actions[i], err);
     if (r == 0)
         r = write_due(server, &due, before, after, now, err);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
-        r = plan->actions[i].kind == WEIR_ACTION_SHARE
-                ? write_share_event(server, after, &plan->actions[i], err)
-                : write_action_event(server, before, after, &plan->actions[i], err);
+        if (plan->actions[i].kind == WEIR_ACTION_SHARE)
+            r = write_share_event(server, after, &plan->actions[i], err);
+        else if (is_of_task(&plan->actions[i]))
+            r = write_action_event(server, before, after, &plan->actions[i], err);
     return r;
 }
 

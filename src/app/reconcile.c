@@ -154,8 +154,10 @@ int weir_server_tick(struct weir_server *server, struct weir_err *err)
     }
     if (r < 0)
         return give_up(server, weir_error_pass(err, &server->failure), err);
+    r = weir_server_take_refusals(server, err);
     /* First the faults: an attempt that one of them ended is to be seen so. */
-    r = weir_server_observe_faults(server, err);
+    if (r == 0)
+        r = weir_server_observe_faults(server, err);
     if (r == 0)
         r = weir_server_observe_attempts(server, server->look_at_all, err);
     if (r < 0)

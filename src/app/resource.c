@@ -1,9 +1,9 @@
 #include "app/resource.h"
 
+#include "app/resource_impl.h"
 #include "app/schemas.h"
 #include "base/arena.h"
 #include "base/buf.h"
-#include "base/char.h"
 #include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
@@ -12,15 +12,15 @@
 #include "fmt/json.h"
 #include "fmt/quantity.h"
 #include "fmt/schema.h"
-#include "model/gpu_catalogue.h"
 #include "model/signals.h"
 
 enum { JSON_BYTES_MAX = 4 * 1024 * 1024, STOP_GRACE_MAX_MS = 1 << 30 };
 
 int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind, struct weir_err *err)
 {
-    static const struct weir_str kinds[] = {
-        [WEIR_KIND_QUEUE] = {"Queue", 5}, [WEIR_KIND_WORKLOAD] = {"Workload", 8}};
+    static const struct weir_str kinds[] = {[WEIR_KIND_QUEUE] = {"Queue", 5},
+                                            [WEIR_KIND_WORKLOAD] = {"Workload", 8},
+                                            [WEIR_KIND_GPU_SETUP] = {"GpuSetup", 8}};
     const struct weir_tree *kind = weir_tree_get(doc, "kind");
     const struct weir_tree *version = weir_tree_get(doc, "apiVersion");
     ptrdiff_t nearest;
@@ -34,19 +34,19 @@ int weir_resource_check(const struct weir_tree *doc, enum weir_kind *ret_kind, s
     }
     if (kind == NULL || kind->kind != WEIR_TREE_STRING) {
         weir_tree_error(doc, err, "kind is missing");
-        return weir_error_hint(err, "one of Queue, Workload");
+        return weir_error_hint(err, "one of Queue, Workload, GpuSetup");
     }
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < WEIR_KIND_MAX; i++) {
         if (weir_str_eq(kind->text, kinds[i])) {
             *ret_kind = (enum weir_kind)i;
             return weir_schema_check(weir_schema_of((enum weir_kind)i), doc, err);
         }
     }
     weir_tree_error(kind, err, "unknown kind '%.*s'", WEIR_STR_ARG(kind->text));
-    nearest = weir_str_nearest(kind->text, kinds, 2);
+    nearest = weir_str_nearest(kind->text, kinds, WEIR_KIND_MAX);
     if (nearest >= 0)
         return weir_error_hint(err, "did you mean '%s'?", kinds[nearest].ptr);
-    return weir_error_hint(err, "one of Queue, Workload");
+    return weir_error_hint(err, "one of Queue, Workload, GpuSetup");
 }
 
 struct weir_str weir_resource_name(const struct weir_tree *doc)
@@ -127,98 +127,15 @@ static struct weir_str read_str(const struct weir_tree *spec, const char *name)
     return node != NULL ? node->text : WEIR_STR("");
 }
 
-/* ---- GPU classes ---- */
-
-/* The resource of a class, by any name of the model; WEIR_NONE if the world does not know it. */
-static uint32_t find_class(const struct weir_world *world, struct weir_str model)
-{
-    const struct weir_gpu_model *known = weir_gpu_catalogue_find(model);
-    struct weir_str id = known != NULL ? weir_str(known->id) : model;
-
-    for (uint32_t i = 0; i < weir_world_n_resources(world); i++) {
-        if (weir_world_resource(world, i)->kind == WEIR_RESOURCE_GPU_CLASS &&
-            weir_str_eq_nocase(weir_world_gpu_class_name(world, i), id))
-            return i;
-    }
-    return WEIR_NONE;
-}
-
-/* A class is also known from quotas and from what was accepted before. A device that is known only
- * as the holder of a task (load.c) tells nothing of its class. */
-static bool is_here(const struct weir_world *world, uint32_t class)
-{
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
-        const struct weir_device *row = weir_world_device(world, i);
-
-        if (row->gpu_class == class && row->memory_bytes > 0)
-            return true;
-    }
-    return false;
-}
-
-static void list_classes(const struct weir_world *world, struct weir_buf *out)
-{
-    for (uint32_t i = 0; i < weir_world_n_resources(world); i++) {
-        if (weir_world_resource(world, i)->kind != WEIR_RESOURCE_GPU_CLASS || !is_here(world, i))
-            continue;
-        weir_buf_puts(out, out->len > 0 ? ", " : "");
-        weir_buf_str(out, weir_world_gpu_class_name(world, i));
-    }
-}
-
-static int unknown_class(const struct weir_tree *node, const struct weir_world *world,
-                         struct weir_err *err)
-{
-    struct weir_buf here = WEIR_BUF_INIT(200);
-
-    list_classes(world, &here);
-    weir_error(err, WEIR_E_IMPOSSIBLE, "no GPU here is of the model '%.*s'",
-               WEIR_STR_ARG(node->text));
-    weir_error_hint(err, here.len > 0 ? "there are: %s" : "there are no GPUs%s",
-                    weir_buf_cstr(&here));
-    weir_buf_finish(&here);
-    return weir_tree_place(node, err);
-}
-
-/* The class as a resource of the world, whether or not a device has it: named as the device will
- * be (edge/nvml/gpus.c). */
-static int intern_class(struct weir_edit *edit, struct weir_str model, uint32_t *ret_resource,
-                        struct weir_err *err)
-{
-    const struct weir_gpu_model *known = weir_gpu_catalogue_find(model);
-    char class[160];
-    int r;
-
-    *ret_resource = find_class(weir_edit_view(edit), model);
-    if (*ret_resource != WEIR_NONE)
-        return 0;
-    weir_str_format(class, sizeof(class), "%.*s",
-                    WEIR_STR_ARG(known != NULL ? weir_str(known->id) : model));
-    for (char *c = class; *c != '\0'; c++)
-        *c = weir_char_lower(*c);
-    r = weir_edit_gpu_class(edit, weir_str(class), ret_resource);
-    if (r == WEIR_E_NO_MEMORY)
-        return weir_error(err, r, "no memory for a kind of GPU");
-    return r < 0 ? weir_error(err, r, "too many kinds of GPU") : 0;
-}
-
 /* ---- queue ---- */
 
 static int read_class_amount(const struct weir_tree *node, struct weir_edit *edit,
                              enum weir_resource_origin origin, struct weir_amounts *amounts,
                              struct weir_err *err)
 {
-    struct weir_str model =
-        weir_str_sub(node->key, sizeof(WEIR_GPU_CLASS_PREFIX) - 1, node->key.len);
     uint32_t resource;
-    int r;
+    int r = weir_resource_class_of_key(node, edit, origin, &resource, err);
 
-    /* A class may be given a quota before its first device comes, if it is one that exists. */
-    if (origin == WEIR_RESOURCE_ASKED && weir_gpu_catalogue_find(model) == NULL &&
-        find_class(weir_edit_view(edit), model) == WEIR_NONE)
-        return weir_tree_error(node, err, "unknown GPU model '%.*s'", WEIR_STR_ARG(model));
-    r = intern_class(edit, model, &resource, err);
     return r < 0 ? r : read_amount(node, false, &amounts->of[resource], err);
 }
 
@@ -298,30 +215,18 @@ struct weir_str weir_resource_queue_parent(const struct weir_tree *spec)
 
 /* ---- workload ---- */
 
-struct numbers {
-    int64_t gpus_mgpu;
-    int64_t gpu_memory_bytes; /* of each GPU at least, or its budget on one */
-    bool has_budget;          /* on a GPU beside others: what of it that is, is not known yet */
-    int64_t cpu_mcpu;
-    int64_t memory_bytes;
-    int64_t members;
-    int64_t min_members;
-    int64_t array;
-    int64_t priority;
-    int64_t retries;
-};
-
-static int read_numbers(const struct weir_tree *spec, struct numbers *n, struct weir_err *err)
+static int read_numbers(const struct weir_tree *spec, struct weir_resource_numbers *n,
+                        struct weir_err *err)
 {
     const struct weir_tree *cpu = weir_tree_get(spec, "cpu");
     const struct weir_tree *gpus = weir_tree_get(spec, "gpus");
     int r;
 
-    *n = (struct numbers){.gpus_mgpu = WEIR_MGPU_PER_GPU, .members = 1};
+    *n = (struct weir_resource_numbers){.gpus_mgpu = WEIR_MGPU_PER_GPU, .members = 1};
     r = read_amount(gpus, false, &n->gpus_mgpu, err);
     if (r == 0)
         r = read_amount(weir_tree_get(spec, "gpuMemory"), true, &n->gpu_memory_bytes, err);
-    n->has_budget = gpus == NULL && n->gpu_memory_bytes > 0;
+    n->has_budget = gpus == NULL && n->gpu_memory_bytes > 0 && weir_tree_get(spec, "mig") == NULL;
     if (r == 0)
         r = read_amount(cpu, false, &n->cpu_mcpu, err);
     if (r == 0)
@@ -343,109 +248,19 @@ static int read_numbers(const struct weir_tree *spec, struct numbers *n, struct 
     return r;
 }
 
-static int check_numbers(const struct weir_tree *spec, const struct numbers *n,
+static int check_numbers(const struct weir_tree *spec, const struct weir_resource_numbers *n,
                          struct weir_err *err)
 {
-    const struct weir_tree *gpus = weir_tree_get(spec, "gpus");
+    int r = weir_resource_check_gpus(spec, n, err);
 
-    if (n->gpus_mgpu % WEIR_MGPU_PER_GPU != 0) {
-        weir_tree_error(gpus, err, "'%.*s' GPUs: it must be a whole number",
-                        WEIR_STR_ARG(gpus->text));
-        return weir_error_hint(err, "a part of one is asked for by its memory: gpuMemory, without "
-                                    "gpus");
-    }
+    if (r < 0)
+        return r;
     if (n->array > 0 && n->members > 1)
         return weir_tree_error(weir_tree_get(spec, "array"), err,
                                "an array of gangs is not offered: give either array or members");
     if (n->min_members > n->members)
         return weir_tree_error(weir_tree_get(spec, "minMembers"), err, "more than the %lld members",
                                (long long)n->members);
-    return 0;
-}
-
-static void add_amount(struct weir_shape *shape, uint32_t resource, int64_t amount)
-{
-    uint32_t at = shape->n_amounts;
-
-    if (amount <= 0)
-        return;
-    while (at > 0 && shape->amounts[at - 1].resource > resource) {
-        shape->amounts[at] = shape->amounts[at - 1];
-        at--;
-    }
-    shape->amounts[at] = (struct weir_shape_amount){.resource = resource, .amount = amount};
-    shape->n_amounts++;
-}
-
-/* Whoever asks for a class that is not here is told so. One who was accepted waits for it. */
-static int read_class(const struct weir_tree *model, enum weir_resource_origin origin,
-                      struct weir_edit *edit, uint32_t *ret_class, struct weir_err *err)
-{
-    const struct weir_world *world = weir_edit_view(edit);
-    uint32_t class;
-
-    if (origin == WEIR_RESOURCE_STORED)
-        return intern_class(edit, model->text, ret_class, err);
-    class = find_class(world, model->text);
-    if (class == WEIR_NONE || !is_here(world, class))
-        return unknown_class(model, world, err);
-    *ret_class = class;
-    return 0;
-}
-
-/* What of a GPU a budget counts as, in quotas and on the device: its part of the largest that it
- * can be on. More than that it may be of a smaller one, which then has no memory left for others
- * before it has no time. */
-static int64_t part_of_budget(const struct weir_world *world, uint32_t class, int64_t bytes)
-{
-    int64_t largest = bytes;
-    int64_t part;
-
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
-        const struct weir_device *row = weir_world_device(world, i);
-
-        if ((class == WEIR_NONE || row->gpu_class == class) && row->memory_bytes > largest)
-            largest = row->memory_bytes;
-    }
-    part = bytes / (largest / WEIR_MGPU_PER_GPU + 1);
-    if (part < 1)
-        return 1;
-    return part < WEIR_MGPU_PER_GPU ? part : WEIR_MGPU_PER_GPU - 1;
-}
-
-static int read_shape(const struct weir_tree *spec, const struct numbers *n,
-                      enum weir_resource_origin origin, struct weir_edit *edit,
-                      struct weir_shape *shape, struct weir_err *err)
-{
-    const struct weir_tree *model = weir_tree_get(spec, "gpuModel");
-    struct weir_str isolation = read_str(spec, "isolation");
-    int64_t mgpu = n->gpus_mgpu;
-    int r = 0;
-
-    *shape = (struct weir_shape){.gpu_class = WEIR_NONE,
-                                 .mig_profile = WEIR_NONE,
-                                 .labels = WEIR_NONE,
-                                 .device_mgpu = WEIR_MGPU_PER_GPU,
-                                 .device_memory_bytes = n->gpu_memory_bytes};
-    if (model != NULL)
-        r = read_class(model, origin, edit, &shape->gpu_class, err);
-    if (r < 0)
-        return r;
-    if (n->has_budget) {
-        mgpu = part_of_budget(weir_edit_view(edit), shape->gpu_class, shape->device_memory_bytes);
-        shape->device_mgpu = mgpu;
-    }
-    shape->n_devices = n->has_budget ? 1 : (uint32_t)(mgpu / WEIR_MGPU_PER_GPU);
-    /* A whole device is its own wall; a part of one accepts what it asks for. */
-    shape->isolation = mgpu >= WEIR_MGPU_PER_GPU ? WEIR_ISOLATION_HARDWARE : WEIR_ISOLATION_NONE;
-    if (isolation.len > 0)
-        shape->isolation = (uint32_t)weir_isolation_from_name(isolation);
-    if (model != NULL)
-        add_amount(shape, shape->gpu_class, mgpu);
-    add_amount(shape, WEIR_RES_GPU, mgpu);
-    add_amount(shape, WEIR_RES_CPU, n->cpu_mcpu);
-    add_amount(shape, WEIR_RES_MEMORY, n->memory_bytes);
     return 0;
 }
 
@@ -481,7 +296,7 @@ static uint32_t stop_grace(int64_t ms)
     return ms < STOP_GRACE_MAX_MS ? (uint32_t)ms : STOP_GRACE_MAX_MS;
 }
 
-static int read_workload_row(const struct weir_tree *spec, const struct numbers *n,
+static int read_workload_row(const struct weir_tree *spec, const struct weir_resource_numbers *n,
                              const struct weir_policy *policy, struct weir_workload *w,
                              struct weir_err *err)
 {
@@ -520,13 +335,13 @@ int weir_resource_workload(const struct weir_tree *spec, enum weir_resource_orig
 {
     struct weir_resource_workload ask = {0};
     const struct weir_tree *command = weir_tree_get(spec, "command");
-    struct numbers n;
+    struct weir_resource_numbers n;
     int r = read_numbers(spec, &n, err);
 
     if (r == 0)
         r = check_numbers(spec, &n, err);
     if (r == 0)
-        r = read_shape(spec, &n, origin, edit, &ask.shape, err);
+        r = weir_resource_shape(spec, &n, origin, edit, &ask.shape, err);
     if (r == 0)
         r = read_workload_row(spec, &n, policy, &ask.workload, err);
     if (r == 0)

@@ -17,7 +17,7 @@ struct weir_tree;
  * fleet since, and GPU classes that are not here are interned. */
 enum weir_resource_origin { WEIR_RESOURCE_ASKED, WEIR_RESOURCE_STORED };
 
-enum weir_kind { WEIR_KIND_QUEUE, WEIR_KIND_WORKLOAD };
+enum weir_kind { WEIR_KIND_QUEUE, WEIR_KIND_WORKLOAD, WEIR_KIND_GPU_SETUP, WEIR_KIND_MAX };
 
 /* Checks a document against the schema of its kind, and says which it is. Errors have line, column
  * and field. */

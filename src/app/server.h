@@ -21,13 +21,15 @@
 #include "port/cluster.h"
 #include "port/fault.h"
 #include "port/gpu.h"
-#include "port/mps.h"
 #include "port/gpu_test.h"
+#include "port/mps.h"
 #include "port/service.h"
 #include "port/store.h"
 
+struct weir_bitset;
 struct weir_decision_log;
 struct weir_server_faults;
+struct weir_server_setups;
 
 /* The running attempt of a task, by the task's index. serial 0: none. */
 struct weir_server_attempt {
@@ -52,7 +54,8 @@ struct weir_server_process {
 
 /* What is on a device, by the device's index. */
 struct weir_server_gpu {
-    int64_t read_ms; /* of the sample; 0: none yet */
+    int64_t read_ms;           /* of the sample; 0: none yet */
+    int64_t half_made_mono_ms; /* since when it is an instance that serves nobody; 0: it is none */
     struct processes weir_vec(struct weir_server_process) processes; /* by pid */
 };
 
@@ -66,8 +69,29 @@ struct weir_server_mps {
     char cause[WEIR_MPS_WHY_MAX + 8];
 };
 
-/* The class of a GPU that is known by its name only. */
+/* The class of a GPU that is known by its name only; the profile of such an instance. */
 #define WEIR_SERVER_CLASS_UNKNOWN "unknown"
+
+/* A change of MIG that the driver was asked for. It outlives the state, which may be built anew
+ * meanwhile. */
+struct weir_server_reshape {
+    uint64_t ticket;
+    uint32_t reshape;   /* enum weir_reshape */
+    uint32_t cause;     /* enum weir_cause */
+    uint16_t slots;     /* of the instance: CREATE, DESTROY */
+    bool is_done;       /* it was told to be; the driver's next reading shows it */
+    struct weir_key on; /* the whole device */
+    char profile[32];   /* of the instance */
+    char refusal[128];  /* why it could not even be asked; ticket 0 */
+};
+
+/* A device whose last change failed. */
+struct weir_server_setback {
+    struct weir_key on; /* the whole device */
+    uint32_t n;         /* in a row */
+    int64_t not_before_wall_ms;
+    char cause[128];
+};
 
 struct weir_server_done {
     struct weir_done done;
@@ -105,9 +129,12 @@ struct weir_server {
     struct attempts weir_vec(struct weir_server_attempt) attempts;
     struct weir_map by_serial; /* attempt → task */
     struct gpus weir_vec(struct weir_server_gpu) gpus;
-    struct mps_marks weir_vec(struct weir_server_mps) mps_marks; /* outlive a load */
-    int64_t last_seq;                                            /* newest event in the store */
-    struct weir_server_faults *faults;                           /* app/faults.h */
+    struct mps_marks weir_vec(struct weir_server_mps) mps_marks;   /* outlive a load */
+    int64_t last_seq;                                              /* newest event in the store */
+    struct weir_server_faults *faults;                             /* app/faults.h */
+    struct weir_server_setups *setups;                             /* app/setup.h */
+    struct reshapes weir_vec(struct weir_server_reshape) reshapes; /* under way */
+    struct setbacks weir_vec(struct weir_server_setback) setbacks;
 
     /* the tick under way */
     bool in_transaction;
@@ -117,6 +144,7 @@ struct weir_server {
     bool look_at_all; /* the next tick looks at every attempt, not only at those that gave notice */
     bool dirty;       /* something may have changed: a tick is due */
     bool has_news;    /* something was seen of attempts that no tick has taken up yet */
+    bool said_too_many_profiles;
     bool said_other_fleet; /* jobs hold GPUs that the simulated driver has not */
     bool is_stopping;      /* no more requests */
     int64_t
@@ -198,6 +226,41 @@ struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server,
 void weir_server_attempt_set(struct weir_server_attempt *attempt,
                              const struct weir_cluster_ref *ref);
 
+/* ---- instances.c ---- */
+/* What the driver tells of MIG on a whole device: mode, offers, instances. Adds, changes, removes.
+ * Their rows go into `known`, which has room for them. */
+int weir_server_observe_mig(struct weir_server *server, uint32_t device,
+                            const struct weir_gpu_device *seen, struct weir_bitset *known,
+                            struct weir_err *err);
+/* Instances that nobody holds any more, of a device that the driver does not list. */
+int weir_server_drop_instances(struct weir_server *server, const struct weir_bitset *known,
+                               struct weir_err *err);
+
+/* ---- reshape.c ---- */
+/* Asks the driver for what a plan's RESHAPE says. */
+void weir_server_reshape(struct weir_server *server, const struct weir_action *action);
+/* What became of a change. */
+void weir_server_reshaped(struct weir_server *server, const struct weir_gpu_mig_result *result);
+/* Under way on those slots of the device (of its mode: slots 0); NULL: nothing is. */
+const struct weir_server_reshape *weir_server_find_reshape(const struct weir_server *server,
+                                                           const struct weir_key *on,
+                                                           uint16_t slots);
+/* It was seen in the driver, or is not waited for any more. */
+void weir_server_forget_reshape(struct weir_server *server, const struct weir_key *on,
+                                uint16_t slots);
+/* The driver's newest reading of the device is from after what was told to be done there. */
+void weir_server_forget_done(struct weir_server *server, const struct weir_key *on);
+/* What could not be asked has failed. To be called where a transaction may be opened. */
+int weir_server_take_refusals(struct weir_server *server, struct weir_err *err);
+/* An instance that serves nobody was seen: one that stays so is destroyed. */
+int weir_server_clear_half(struct weir_server *server, uint32_t index, struct weir_err *err);
+/* The last change of it failed: said in its row. */
+int weir_server_note_setback(struct weir_server *server, uint32_t device, struct weir_err *err);
+/* At the start: instances without holder, process and layout are destroyed. */
+void weir_server_remove_orphans(struct weir_server *server);
+/* What is remembered of changes goes. */
+void weir_server_forget_reshapes(struct weir_server *server);
+
 /* ---- simulate.c ---- */
 /* Tells a simulated driver once of a process of the task. What it refuses is logged; the only error
  * is WEIR_E_NO_MEMORY. */
@@ -214,6 +277,10 @@ void weir_server_look_at_use(struct weir_server *server);
 bool weir_server_find_process(const struct weir_server *server, struct weir_str uuid, uint32_t pid,
                               struct weir_server_process *ret);
 void weir_server_forget_gpus(struct weir_server *server);
+struct weir_server_gpu *weir_server_gpu_of(struct weir_server *server,
+                                           uint32_t device); /* NULL: no memory */
+/* Of a row that is removed. */
+void weir_server_forget_gpu(struct weir_server *server, uint32_t device);
 /* "24.0 GiB of 20.0 GiB": what the task uses of the budgets that it holds. */
 void weir_server_put_use(const struct weir_world *world, uint32_t task, int64_t used_bytes,
                          struct weir_buf *out);

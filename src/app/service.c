@@ -278,6 +278,7 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .submit = weir_service_submit,
         .apply = weir_service_apply,
         .delete_queue = weir_service_delete_queue,
+        .delete_setup = weir_service_delete_setup,
         .cancel = weir_service_cancel,
         .signal = weir_service_signal,
         .set_phase = weir_service_set_phase,

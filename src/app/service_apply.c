@@ -10,28 +10,57 @@ struct applying {
     uint32_t n;
     enum weir_kind *kinds;
     struct weir_queue_change *queues; /* name empty where the document is no queue */
+    struct weir_setup_change *setups;
     struct weir_submission *submissions;
     struct weir_apply_result *results;
     struct weir_arena *arena;
 };
 
+static bool is_of(const struct applying *a, uint32_t i, enum weir_kind kind)
+{
+    return a->kinds[i] == kind;
+}
+
+/* One that comes after another of its kind and name. */
+static int check_twice(const struct applying *a, uint32_t i, struct weir_err *err)
+{
+    struct weir_str name = weir_resource_name(a->docs[i]);
+
+    for (uint32_t j = 0; j < i; j++)
+        if (!is_of(a, i, WEIR_KIND_WORKLOAD) && a->kinds[i] == a->kinds[j] &&
+            weir_str_eq(name, weir_resource_name(a->docs[j])))
+            return weir_tree_error(a->docs[i], err, "%s '%.*s' is given twice",
+                                   is_of(a, i, WEIR_KIND_QUEUE) ? "queue" : "GPU setup",
+                                   WEIR_STR_ARG(name));
+    return 0;
+}
+
+static int check_one(struct applying *a, uint32_t i, struct weir_err *err)
+{
+    static const char *const what[WEIR_KIND_MAX] = {[WEIR_KIND_QUEUE] = "change queues",
+                                                    [WEIR_KIND_WORKLOAD] = "submit",
+                                                    [WEIR_KIND_GPU_SETUP] = "change GPU setups"};
+    int r = weir_resource_check(a->docs[i], &a->kinds[i], err);
+
+    if (r == 0)
+        r = weir_service_check_role(a->actor,
+                                    is_of(a, i, WEIR_KIND_WORKLOAD) ? WEIR_ROLE_SUBMIT
+                                                                    : WEIR_ROLE_ADMIN,
+                                    what[a->kinds[i]], err);
+    if (r == 0 && is_of(a, i, WEIR_KIND_QUEUE))
+        r = weir_queue_change_check(a->server, a->docs[i], a->arena, &a->queues[i], err);
+    if (r == 0 && is_of(a, i, WEIR_KIND_GPU_SETUP))
+        r = weir_setup_change_check(a->server, a->docs[i], a->arena, &a->setups[i], err);
+    return r < 0 ? r : check_twice(a, i, err);
+}
+
 static int check_apply(struct applying *a, struct weir_err *err)
 {
     for (uint32_t i = 0; i < a->n; i++) {
-        int r = weir_resource_check(a->docs[i], &a->kinds[i], err);
+        int r = check_one(a, i, err);
 
-        if (r == 0)
-            r = weir_service_check_role(
-                a->actor, a->kinds[i] == WEIR_KIND_QUEUE ? WEIR_ROLE_ADMIN : WEIR_ROLE_SUBMIT,
-                a->kinds[i] == WEIR_KIND_QUEUE ? "change queues" : "submit", err);
-        if (r == 0 && a->kinds[i] == WEIR_KIND_QUEUE)
-            r = weir_queue_change_check(a->server, a->docs[i], a->arena, &a->queues[i], err);
         if (r < 0)
             return r;
-        for (uint32_t j = 0; j < i; j++)
-            if (a->queues[i].name.len > 0 && weir_str_eq(a->queues[i].name, a->queues[j].name))
-                return weir_tree_error(a->docs[i], err, "queue '%.*s' is given twice",
-                                       WEIR_STR_ARG(a->queues[i].name));
     }
     return weir_queue_change_check_parents(a->server, a->docs, a->queues, a->n, err);
 }
@@ -74,6 +103,38 @@ static int write_queues(struct applying *a, struct weir_err *err)
     return 0;
 }
 
+static bool has_setups(const struct applying *a)
+{
+    for (uint32_t i = 0; i < a->n; i++)
+        if (is_of(a, i, WEIR_KIND_GPU_SETUP) && !a->setups[i].unchanged)
+            return true;
+    return false;
+}
+
+static int write_setups(struct applying *a, struct weir_err *err)
+{
+    int r = 0;
+
+    for (uint32_t i = 0; r == 0 && i < a->n; i++)
+        if (is_of(a, i, WEIR_KIND_GPU_SETUP) && !a->setups[i].unchanged)
+            r = weir_setup_change_write(a->server, a->actor, &a->setups[i], err);
+    if (r == 0 && has_setups(a))
+        r = weir_setup_change_take_over(a->server, err);
+    return r < 0 ? weir_server_fail(a->server, r, err) : 0;
+}
+
+static void report_setup(struct applying *a, uint32_t i)
+{
+    struct weir_apply_result *result = &a->results[i];
+
+    result->kind = WEIR_STR("GpuSetup");
+    result->name = a->setups[i].name;
+    result->applied = a->setups[i].unchanged ? WEIR_APPLIED_UNCHANGED
+                      : a->setups[i].is_new  ? WEIR_APPLIED_CREATED
+                                             : WEIR_APPLIED_CONFIGURED;
+    result->shortfall.resource = WEIR_NONE;
+}
+
 static int report_workload(struct applying *a, uint32_t i, struct weir_err *err)
 {
     struct weir_apply_result *result = &a->results[i];
@@ -107,6 +168,8 @@ static int report(struct applying *a, struct weir_err *err)
     for (uint32_t i = 0; r == 0 && i < a->n; i++) {
         if (a->kinds[i] == WEIR_KIND_WORKLOAD)
             r = report_workload(a, i, err);
+        else if (is_of(a, i, WEIR_KIND_GPU_SETUP))
+            report_setup(a, i);
         else
             report_queue(a, i);
     }
@@ -118,6 +181,8 @@ static int write_all(struct applying *a, struct weir_err *err)
 {
     int r = write_queues(a, err);
 
+    if (r == 0)
+        r = write_setups(a, err);
     for (uint32_t i = 0; r == 0 && i < a->n; i++) {
         if (a->kinds[i] != WEIR_KIND_WORKLOAD)
             continue;
@@ -156,6 +221,8 @@ static void undo(struct applying *a)
     if (a->server->failed != 0)
         return; /* all of it goes */
     r = a->server->store.undo(a->server->store.ctx, &err);
+    if (r == 0 && has_setups(a))
+        r = weir_setup_change_take_over(a->server, &err);
     if (r == 0 && undo_edit(a) < 0)
         r = weir_error(&err, WEIR_E_NO_MEMORY, "no memory to take back an apply");
     if (r < 0)
@@ -192,6 +259,7 @@ int weir_service_apply(void *ctx, const struct weir_actor *actor,
         .n = n_docs,
         .kinds = weir_arena_new_n(arena, enum weir_kind, n_docs + 1u),
         .queues = weir_arena_new_n(arena, struct weir_queue_change, n_docs + 1u),
+        .setups = weir_arena_new_n(arena, struct weir_setup_change, n_docs + 1u),
         .submissions = weir_arena_new_n(arena, struct weir_submission, n_docs + 1u),
         .results = weir_arena_new_n(arena, struct weir_apply_result, n_docs + 1u),
         .arena = arena,
@@ -200,7 +268,8 @@ int weir_service_apply(void *ctx, const struct weir_actor *actor,
 
     if (r < 0)
         return r;
-    if (a.kinds == NULL || a.queues == NULL || a.submissions == NULL || a.results == NULL)
+    if (a.kinds == NULL || a.queues == NULL || a.setups == NULL || a.submissions == NULL ||
+        a.results == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory to apply %u resources", n_docs);
     r = check_apply(&a, err);
     if (r == 0)

@@ -133,6 +133,47 @@ static int find_subject(struct weir_server *server, enum weir_subject kind, stru
                            is_node ? "`weir get nodes` lists them" : "`weir get gpus` lists them");
 }
 
+/* An instance is out of use with its GPU; what was said of it alone goes on. */
+static int cordon_instance(struct weir_server *server, uint32_t index, bool with_gpu,
+                           struct weir_err *err)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    struct weir_str uuid = weir_world_string(world, weir_world_device(world, index)->uuid);
+    struct weir_server_cordon own = {.phase = WEIR_NODE_READY};
+    struct weir_device *row;
+    int r =
+        uuid.len > 0 ? weir_server_find_cordon(server, WEIR_SUBJECT_DEVICE, uuid, &own, err) : 0;
+
+    if (r < 0)
+        return r;
+    row = weir_edit_device(server->edit, index);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a cordon");
+    row->cordoned = with_gpu || own.phase != WEIR_NODE_READY;
+    return 0;
+}
+
+static int cordon_device(struct weir_server *server, uint32_t index, bool is_cordoned,
+                         struct weir_err *err)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    struct weir_device *row = weir_edit_device(server->edit, index);
+    uint32_t parent;
+    int r = 0;
+
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a cordon");
+    row->cordoned = is_cordoned;
+    parent = row->parent;
+    if (parent != WEIR_NONE && weir_world_device(world, parent)->cordoned)
+        row->cordoned = true;
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); r == 0 && i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_DEVICES, i))
+        if (weir_world_device(world, i)->parent == index)
+            r = cordon_instance(server, i, is_cordoned, err);
+    return r;
+}
+
 static int set_subject(struct weir_server *server, enum weir_subject kind, uint32_t index,
                        enum weir_node_phase phase, struct weir_str cause, struct weir_err *err)
 {
@@ -148,12 +189,7 @@ static int set_subject(struct weir_server *server, enum weir_subject kind, uint3
             return 0;
         }
     } else if (r == 0) {
-        struct weir_device *device = weir_edit_device(server->edit, index);
-
-        if (device != NULL) {
-            device->cordoned = phase != WEIR_NODE_READY;
-            return 0;
-        }
+        return cordon_device(server, index, phase != WEIR_NODE_READY, err);
     }
     return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a cordon");
 }

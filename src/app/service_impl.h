@@ -77,6 +77,24 @@ int weir_queue_change_undo(struct weir_server *server, const struct weir_queue_c
 int weir_service_delete_queue(void *ctx, const struct weir_actor *actor, struct weir_str name,
                               struct weir_done done, struct weir_err *err);
 
+/* ---- service_setup.c ---- */
+struct weir_setup_change {
+    struct weir_str name;
+    struct weir_str spec;
+    bool is_new;
+    bool unchanged;
+};
+
+int weir_setup_change_check(struct weir_server *server, const struct weir_tree *doc,
+                            struct weir_arena *arena, struct weir_setup_change *ret,
+                            struct weir_err *err);
+int weir_setup_change_write(struct weir_server *server, const struct weir_actor *actor,
+                            const struct weir_setup_change *change, struct weir_err *err);
+/* What is written counts from now on; also after it was taken back. */
+int weir_setup_change_take_over(struct weir_server *server, struct weir_err *err);
+int weir_service_delete_setup(void *ctx, const struct weir_actor *actor, struct weir_str name,
+                              struct weir_done done, struct weir_err *err);
+
 /* ---- service_apply.c, service_change.c ---- */
 int weir_service_apply(void *ctx, const struct weir_actor *actor,
                        const struct weir_tree *const *docs, uint32_t n_docs, bool dry_run,

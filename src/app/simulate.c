@@ -98,13 +98,15 @@ int weir_server_occupy(struct weir_server *server, uint32_t task,
         const struct weir_device *device = weir_world_device(world, hold->device);
         struct weir_err why = WEIR_ERR_INIT;
 
+        h = hold->next_of_task;
+        if (device->kind == WEIR_DEVICE_MIG && place > 0)
+            continue; /* CUDA shows a process its first instance only */
         occupant.seed = seed_of(w->number, row->member, place);
         occupant.memory_bytes = hold->memory_bytes > 0 ? hold->memory_bytes : asked_bytes;
         r = server->gpu.occupy(server->gpu.ctx, weir_world_string(world, device->uuid), &occupant,
                                &why);
         if (r < 0)
             say_cannot(server, r, &why);
-        h = hold->next_of_task;
     }
     return 0;
 }

@@ -663,6 +663,8 @@ static int open_all(struct up *up, struct weir_err *err)
         r = end_strangers(up, err);
     if (r == 0)
         r = weir_server_first_run(&up->server, err);
+    if (r == 0 && up->options->removes_orphans)
+        weir_server_remove_orphans(&up->server);
     if (r == 0)
         r = weir_server_tick(&up->server, err);
     if (r == 0)
@@ -686,6 +688,7 @@ static void close_all(struct up *up)
     uv_run(&up->loop, UV_RUN_DEFAULT);
     uv_loop_close(&up->loop);
     weir_server_unload(&up->server);
+    weir_server_forget_reshapes(&up->server);
     weir_vec_finish(&up->server.dones);
     weir_arena_finish(&up->server.plan_arenas[0]);
     weir_arena_finish(&up->server.plan_arenas[1]);

@@ -18,8 +18,9 @@ struct weir_up_options {
     const char *cgroup;          /* "auto", "off" or a cgroup v2 directory */
     const char *gpu_test;        /* a line for /bin/sh that tries a GPU; NULL: none */
     int64_t gpu_test_timeout_ms;
-    bool demo;           /* on a simulated fleet, submit the demo set */
-    const char *version; /* what `weir --version` says */
+    bool removes_orphans; /* MIG instances that nobody holds, found at the start */
+    bool demo;            /* on a simulated fleet, submit the demo set */
+    const char *version;  /* what `weir --version` says */
 };
 
 #define WEIR_UP_LISTEN_DEFAULT "127.0.0.1:7433"

@@ -17,23 +17,26 @@ enum { ALIEN_SAMPLES = 2 };
 /* Memory of foreign processes counts in steps: what comes and goes by less makes no new world. */
 #define FOREIGN_STEP_BYTES (64 * WEIR_MIB)
 
-/* One device with a sample that was not looked at yet. */
+/* One device with a sample that was not looked at yet: a GPU, or an instance of it. */
 struct seen {
     const struct weir_gpu_sample *sample;
     uint32_t device;
-    size_t first; /* its processes, in what all devices have together */
+    size_t first;         /* the processes of the sample, in what all have together */
+    int32_t gpu_instance; /* of which those count; WEIR_GPU_NO_INSTANCE: of the GPU itself */
 };
 
 struct look {
     struct weir_server *server;
     struct seen *seen;
     size_t n_seen;
+    const struct weir_gpu_sample **samples; /* each once */
+    size_t n_samples;
     uint32_t *pids;
     struct weir_cluster_owner *owners;
     size_t n_pids;
 };
 
-static struct weir_server_gpu *gpu_of(struct weir_server *server, uint32_t device)
+struct weir_server_gpu *weir_server_gpu_of(struct weir_server *server, uint32_t device)
 {
     static const struct weir_server_gpu none;
 
@@ -48,6 +51,14 @@ void weir_server_forget_gpus(struct weir_server *server)
     weir_vec_foreach (gpu, &server->gpus)
         weir_vec_finish(&gpu->processes);
     weir_vec_finish(&server->gpus);
+}
+
+void weir_server_forget_gpu(struct weir_server *server, uint32_t device)
+{
+    if (device >= server->gpus.n)
+        return;
+    weir_vec_finish(&server->gpus.items[device].processes);
+    server->gpus.items[device] = (struct weir_server_gpu){.read_ms = 0};
 }
 
 uint32_t weir_server_task_of(const struct weir_server *server, uint64_t serial)
@@ -147,20 +158,27 @@ static int list_processes(const struct look *look, const struct seen *seen,
             return WEIR_E_NO_MEMORY;
     }
     for (uint32_t i = 0; i < n; i++)
-        add_process(&all, &seen->sample->processes[i], &look->owners[seen->first + i]);
+        if (seen->sample->processes[i].gpu_instance == seen->gpu_instance)
+            add_process(&all, &seen->sample->processes[i], &look->owners[seen->first + i]);
     *ret_processes = all;
     return 0;
 }
 
 /* ---- who has no business there ---- */
 
+/* Or an instance of it: in which one a process is, a driver may keep to itself. */
 static bool holds(const struct weir_world *state, uint32_t task, uint32_t device)
 {
     uint32_t at = task != WEIR_NONE ? weir_world_task(state, task)->first_hold : WEIR_NONE;
 
-    while (at != WEIR_NONE && weir_world_hold(state, at)->device != device)
-        at = weir_world_hold(state, at)->next_of_task;
-    return at != WEIR_NONE;
+    while (at != WEIR_NONE) {
+        const struct weir_hold *hold = weir_world_hold(state, at);
+
+        if (hold->device == device || weir_world_device(state, hold->device)->parent == device)
+            return true;
+        at = hold->next_of_task;
+    }
+    return false;
 }
 
 /* Somebody who holds it begins or ends: whose a process is may not be told just now. */
@@ -282,12 +300,13 @@ static int set_foreign(struct weir_server *server, const struct weir_server_gpu 
 
 static int take_sample(const struct look *look, const struct seen *seen, struct weir_err *err)
 {
-    struct weir_server_gpu *gpu = gpu_of(look->server, seen->device);
+    struct weir_server_gpu *gpu = weir_server_gpu_of(look->server, seen->device);
     struct weir_server_gpu now = {.read_ms = seen->sample->read_ms};
     int r;
 
     if (gpu == NULL || list_processes(look, seen, &now.processes) < 0)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what uses a GPU");
+    now.half_made_mono_ms = gpu->half_made_mono_ms;
     tell_foreign(look->server, &now, gpu, seen->device);
     weir_vec_finish(&gpu->processes);
     *gpu = now;
@@ -297,6 +316,33 @@ static int take_sample(const struct look *look, const struct seen *seen, struct 
 
 /* ---- all of them ---- */
 
+static bool is_new_sample(const struct weir_server *server, uint32_t device,
+                          const struct weir_gpu_sample *sample)
+{
+    return device != WEIR_NONE &&
+           (device >= server->gpus.n || sample->read_ms > server->gpus.items[device].read_ms);
+}
+
+/* The rows of one GPU's instances: only those that were taken in. */
+static void list_instances(struct look *look, const struct weir_gpu_device *gpu, size_t first)
+{
+    const struct weir_edit *edit = look->server->edit;
+
+    for (uint32_t i = 0; i < gpu->n_instances; i++) {
+        const struct weir_gpu_instance *instance = &gpu->instances[i];
+        struct weir_key key;
+        uint32_t device;
+
+        if (instance->n_compute != 1)
+            continue;
+        key = weir_key_of_device(instance->compute[0].uuid);
+        device = weir_edit_find(edit, WEIR_TABLE_DEVICES, &key);
+        if (is_new_sample(look->server, device, gpu->sample))
+            look->seen[look->n_seen++] =
+                (struct seen){gpu->sample, device, first, (int32_t)instance->id};
+    }
+}
+
 static void list_new(struct look *look, const struct weir_gpu_device *devices, uint32_t n)
 {
     struct weir_server *server = look->server;
@@ -305,11 +351,17 @@ static void list_new(struct look *look, const struct weir_gpu_device *devices, u
         const struct weir_gpu_sample *sample = devices[i].sample;
         struct weir_key key = weir_key_of_device(devices[i].uuid);
         uint32_t device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+        size_t n_before = look->n_seen;
 
-        if (sample == NULL || !sample->has_processes || device == WEIR_NONE ||
-            (device < server->gpus.n && sample->read_ms <= server->gpus.items[device].read_ms))
+        if (sample == NULL || !sample->has_processes)
             continue;
-        look->seen[look->n_seen++] = (struct seen){sample, device, look->n_pids};
+        if (is_new_sample(server, device, sample))
+            look->seen[look->n_seen++] =
+                (struct seen){sample, device, look->n_pids, WEIR_GPU_NO_INSTANCE};
+        list_instances(look, &devices[i], look->n_pids);
+        if (look->n_seen == n_before)
+            continue;
+        look->samples[look->n_samples++] = sample;
         look->n_pids += sample->n_processes;
     }
 }
@@ -322,9 +374,9 @@ static int list_pids(struct look *look, struct weir_arena *arena, struct weir_er
     look->owners = weir_arena_new_n(arena, struct weir_cluster_owner, look->n_pids);
     if (look->pids == NULL || look->owners == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what uses the GPUs");
-    for (size_t i = 0; i < look->n_seen; i++)
-        for (uint32_t p = 0; p < look->seen[i].sample->n_processes; p++)
-            look->pids[n++] = look->seen[i].sample->processes[p].pid;
+    for (size_t i = 0; i < look->n_samples; i++)
+        for (uint32_t p = 0; p < look->samples[i]->n_processes; p++)
+            look->pids[n++] = look->samples[i]->processes[p].pid;
     return 0;
 }
 
@@ -333,14 +385,18 @@ static int observe(struct weir_server *server, bool *ret_is_half_made, struct we
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_gpu_device *devices;
     struct look look = {.server = server};
+    size_t n_places = 1;
     uint32_t n;
     int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
 
     *ret_is_half_made = false;
     if (r < 0)
         return r;
-    look.seen = weir_arena_new_n(&arena, struct seen, n);
-    if (look.seen == NULL)
+    for (uint32_t i = 0; i < n; i++)
+        n_places += 1 + (size_t)devices[i].n_instances;
+    look.seen = weir_arena_new_n(&arena, struct seen, n_places);
+    look.samples = weir_arena_new_n(&arena, const struct weir_gpu_sample *, n + 1u);
+    if (look.seen == NULL || look.samples == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what uses the GPUs");
     list_new(&look, devices, n);
     r = list_pids(&look, &arena, err);
@@ -353,6 +409,20 @@ static int observe(struct weir_server *server, bool *ret_is_half_made, struct we
     return r;
 }
 
+/* As of the device itself, or of an instance of it. */
+static const struct weir_server_process *find_on(const struct weir_server *server, uint32_t device,
+                                                 uint32_t pid)
+{
+    const struct weir_world *state = weir_edit_view(server->edit);
+    const struct weir_server_process *process = NULL;
+
+    for (uint32_t i = 0; process == NULL && i < server->gpus.n; i++)
+        if (i == device || (weir_table_is_live(&state->tables[WEIR_TABLE_DEVICES], i) &&
+                            weir_world_device(state, i)->parent == device))
+            process = find_process(&server->gpus.items[i], pid);
+    return process;
+}
+
 bool weir_server_find_process(const struct weir_server *server, struct weir_str uuid, uint32_t pid,
                               struct weir_server_process *ret)
 {
@@ -360,7 +430,7 @@ bool weir_server_find_process(const struct weir_server *server, struct weir_str 
     uint32_t device =
         server->edit != NULL ? weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key) : WEIR_NONE;
     const struct weir_server_process *process =
-        device < server->gpus.n ? find_process(&server->gpus.items[device], pid) : NULL;
+        device != WEIR_NONE ? find_on(server, device, pid) : NULL;
 
     if (process != NULL)
         *ret = *process;

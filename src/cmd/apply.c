@@ -20,6 +20,11 @@ static const struct weir_option options[] = {
      .help = "what to apply: a file, all *.yaml, *.yml and *.json of a folder, or standard input",
      .example = "queues.yaml"},
     {.name = "dry-run", .kind = WEIR_OPTION_FLAG, .help = "check it, change nothing"},
+    {.name = "mig-config",
+     .kind = WEIR_OPTION_TEXT,
+     .argument = "NAME",
+     .help = "of a file of mig-parted, the configuration that is meant",
+     .example = "all-balanced"},
     {.name = "output",
      .letter = 'o',
      .kind = WEIR_OPTION_CHOICE,
@@ -88,6 +93,7 @@ static int send(struct weir_client *client, const struct weir_args *args,
 
     weir_client_path(client, "/v1/apply");
     weir_client_query(client, "dryRun", weir_args_has(args, "dry-run") ? "true" : NULL);
+    weir_client_query(client, "migConfig", weir_args_text(args, "mig-config"));
     result = weir_client_call(client, &request, &arena, &answer, err);
     if (result < 0) {
         const char *file = err->line > 0 ? weir_manifests_find(manifests, &err->line) : NULL;
@@ -138,6 +144,7 @@ static int apply(struct weir_client *client, const struct weir_args *args, struc
 static const struct weir_example examples[] = {
     {"weir apply -f queues.yaml", "all resources of a file, or none of them"},
     {"weir apply -f cluster/ --dry-run", "check a folder"},
+    {"weir apply -f config.yaml --mig-config all-balanced", "how mig-parted would cut the GPUs"},
     {"cat queues.yaml jobs.yaml | weir apply -f -", "from standard input"},
 };
 
@@ -145,9 +152,11 @@ const struct weir_command weir_command_apply = {
     .name = "apply",
     .summary = "create and change resources from files",
     .operands = "",
-    .about = "Creates queues and workloads, and changes queues that are there, as the files say. "
-             "All files are one request: either everything is done or nothing. Mistakes are named "
-             "with file, line and column.",
+    .about =
+        "Creates queues, GPU setups and workloads, and changes queues and setups that are there, "
+        "as the files say. A configuration file of mig-parted becomes the setup mig-parted. "
+        "All files are one request: either everything is done or nothing. Mistakes are named "
+        "with file, line and column.",
     .examples = examples,
     .n_examples = WEIR_COUNT_OF(examples),
     .options = options,

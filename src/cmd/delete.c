@@ -9,19 +9,19 @@
 
 enum { NAMES_MAX = 1001 };
 
-static int delete_one(struct weir_client *client, bool is_queue, const char *name,
-                      struct weir_err *err)
+static int delete_one(struct weir_client *client, const struct weir_kind_entry *kind,
+                      const char *name, struct weir_err *err)
 {
     struct weir_client_request request = {.method = "DELETE"};
 
     int result;
 
-    if (!is_queue)
+    if (strcmp(kind->one, "workload") == 0)
         return weir_cancel(client, name, false, err);
-    weir_client_path(client, "/v1/queues/%s", name);
+    weir_client_path(client, "/v1/%s/%s", kind->plural, name);
     result = weir_client_call(client, &request, NULL, NULL, err);
     if (result == 0)
-        printf("queue/%s deleted\n", name);
+        printf("%s/%s deleted\n", kind->one, name);
     return result;
 }
 
@@ -30,17 +30,16 @@ static int delete_all(struct weir_client *client, const struct weir_args *args,
 {
     const struct weir_kind_entry *kind = NULL;
     int result = weir_kind_find("delete", args->operands[0], &kind, err);
-    bool is_queue;
 
     if (result < 0)
         return result;
-    is_queue = strcmp(kind->one, "queue") == 0;
-    if (!is_queue && strcmp(kind->one, "workload") != 0) {
+    if (strcmp(kind->one, "queue") != 0 && strcmp(kind->one, "gpusetup") != 0 &&
+        strcmp(kind->one, "workload") != 0) {
         weir_error(err, WEIR_E_INVALID, "delete: a %s cannot be deleted", kind->one);
-        return weir_error_hint(err, "queues and workloads can; see weir cordon");
+        return weir_error_hint(err, "queues, workloads and GPU setups can; see weir cordon");
     }
     for (size_t i = 1; i < args->n_operands && result == 0; i++)
-        result = delete_one(client, is_queue, args->operands[i], err);
+        result = delete_one(client, kind, args->operands[i], err);
     return result;
 }
 
@@ -51,10 +50,11 @@ static const struct weir_example examples[] = {
 
 const struct weir_command weir_command_delete = {
     .name = "delete",
-    .summary = "delete queues, end workloads",
+    .summary = "delete queues and GPU setups, end workloads",
     .operands = "KIND NAME…",
-    .operand_choices = "queue|workload",
-    .about = "Deletes empty queues. A workload is cancelled: its history stays.",
+    .operand_choices = "queue|workload|gpusetup",
+    .about = "Deletes empty queues, and GPU setups: what they said of GPUs counts no more, and the "
+             "instances stay. A workload is cancelled: its history stays.",
     .examples = examples,
     .n_examples = WEIR_COUNT_OF(examples),
     .min_operands = 2,

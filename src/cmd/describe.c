@@ -39,7 +39,12 @@ static bool is_field(const struct weir_tree *member, unsigned depth)
 /* "exit_status" becomes "Exit status", "gpus" "GPUs". */
 static void put_label(const struct weir_tree *member, unsigned depth, struct weir_buf *out)
 {
-    static const char *const words[][2] = {{"id", "ID"}, {"gpus", "GPUs"}, {"mps", "MPS"}};
+    static const char *const words[][2] = {{"id", "ID"},
+                                           {"gpus", "GPUs"},
+                                           {"mig", "MIG"},
+                                           {"mps", "MPS"},
+                                           {"mig_offers", "MIG offers"},
+                                           {"mig_profile", "MIG profile"}};
     struct weir_str name = without(without(member->key, "_ms"), "_bytes");
     bool is_ours = is_field(member, depth);
 
@@ -326,10 +331,10 @@ const struct weir_command weir_command_describe = {
     .name = "describe",
     .summary = "show all there is to know of one thing",
     .operands = "KIND NAME",
-    .operand_choices = "workload|queue|gpu|node",
-    .about =
-        "Shows a workload, queue, GPU or node, for people. For programs there is weir get KIND "
-        "NAME -o json.",
+    .operand_choices = "workload|queue|gpu|gpusetup|node",
+    .about = "Shows a workload, queue, GPU, GPU setup or node, for people. For programs there is "
+             "weir get KIND "
+             "NAME -o json.",
     .examples = examples,
     .n_examples = WEIR_COUNT_OF(examples),
     .min_operands = 2,

@@ -152,7 +152,8 @@ const struct weir_command weir_command_get = {
     .operands = "KIND [NAME]",
     .operand_choices = WEIR_KIND_WORDS,
     .about = "Lists things of a kind, or gets one by its name: workloads (wl, jobs), tasks (of a "
-             "workload: its members), queues (q), gpus (g), nodes (no), events (ev); the singular "
+             "workload: its members), queues (q), gpus (g), gpusetups (setups), nodes (no), events "
+             "(ev); the singular "
              "does as well. Of events NAME is what they are about: a job by its number or name, "
              "42/3 for one member of it, or queue/NAME, gpu/KEY, node/NAME.",
     .examples = examples,

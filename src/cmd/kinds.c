@@ -9,6 +9,7 @@
 #include "cmd/workloads.h"
 #include "fmt/quantity.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { CELL_BYTES_MAX = 64 * 1024, WORDS_MAX = 32 };
@@ -146,6 +147,7 @@ static const struct weir_sheet_column gpu_columns[] = {
     {.title = "NODE"},
     {.title = "INDEX", .is_right = true},
     {.title = "MODEL"},
+    {.title = "MIG"},
     {.title = "MEMORY", .is_right = true},
     {.title = "STATE", .is_state = true},
     {.title = "HELD", .is_right = true},
@@ -173,6 +175,24 @@ static void add_holders(struct weir_sheet *table, const struct weir_tree *holder
     weir_sheet_add(table, weir_buf_view(&text));
 }
 
+/* "on" of a GPU that is cut, "3g.40gb 4-7" of an instance. */
+static void add_cut(struct weir_sheet *table, const struct weir_tree *item)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
+    const struct weir_tree *slots = weir_tree_get(item, "slots");
+    struct weir_str mode = weir_client_text(weir_tree_get(item, "mig"), "mode");
+
+    if (weir_str_eq_c(mode, "on"))
+        weir_buf_puts(&text, "on");
+    weir_buf_str(&text, weir_client_text(item, "mig_profile"));
+    if (slots != NULL && slots->n_children == 1)
+        weir_buf_printf(&text, " %.*s", WEIR_STR_ARG(slots->first->text));
+    else if (slots != NULL && slots->first != NULL)
+        weir_buf_printf(&text, " %.*s-%.*s", WEIR_STR_ARG(slots->first->text),
+                        WEIR_STR_ARG(slots->last->text));
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
 static void gpu_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
 {
     (void)now_ms;
@@ -180,6 +200,7 @@ static void gpu_row(struct weir_sheet *table, const struct weir_tree *item, int6
     weir_output_cell(table, item, "node");
     weir_output_cell(table, item, "index");
     weir_output_cell(table, item, "model");
+    add_cut(table, item);
     add_bytes(table, item, "memory_bytes");
     weir_output_cell(table, item, "state");
     weir_output_cell(table, item, "held");
@@ -196,6 +217,63 @@ static const struct weir_output_kind gpus_kind = {
     .row = gpu_row,
     .key = "key",
     .nothing = "there are no GPUs",
+};
+
+/* ---- GPU setups ---- */
+
+static const struct weir_sheet_column setup_columns[] = {
+    {.title = "NAME"},
+    {.title = "ENTRIES", .is_right = true},
+    {.title = "CREATED"},
+    {.title = "MIG", .stretches = true},
+};
+
+/* "1g.10gb=7; 3g.40gb=2": what each entry cuts its GPUs into. */
+static void add_cuts(struct weir_sheet *table, const struct weir_tree *entries)
+{
+    weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
+
+    for (const struct weir_tree *one = entries != NULL ? entries->first : NULL; one != NULL;
+         one = one->next) {
+        const struct weir_tree *mig = weir_tree_get(one, "mig");
+        const struct weir_tree *devices = weir_tree_get(mig, "devices");
+
+        weir_buf_puts(&text, text.len > 0 ? "; " : "");
+        if (devices == NULL || devices->first == NULL) {
+            weir_buf_str(&text, weir_str_eq_c(weir_client_text(mig, "enabled"), "true")
+                                    ? WEIR_STR("on")
+                                : weir_client_text(mig, "enabled").len > 0 ? WEIR_STR("off")
+                                                                           : WEIR_STR("-"));
+            continue;
+        }
+        weir_tree_foreach (count, devices)
+            weir_buf_printf(&text, "%s%.*s=%.*s", count == devices->first ? "" : ",",
+                            WEIR_STR_ARG(count->key), WEIR_STR_ARG(count->text));
+    }
+    weir_sheet_add(table, weir_buf_view(&text));
+}
+
+static void setup_row(struct weir_sheet *table, const struct weir_tree *item, int64_t now_ms)
+{
+    const struct weir_tree *entries = weir_tree_path(item, "spec.gpus");
+    int64_t at_ms = weir_client_i64(item, "created_ms", -1);
+    char when[WEIR_WHEN_MAX];
+    char n[16];
+
+    (void)now_ms;
+    snprintf(n, sizeof(n), "%u", entries != NULL ? entries->n_children : 0);
+    weir_output_cell(table, item, "name");
+    weir_sheet_add(table, weir_str(n));
+    weir_sheet_add(table, weir_str(at_ms >= 0 ? weir_when_full(at_ms, when) : ""));
+    add_cuts(table, entries);
+}
+
+static const struct weir_output_kind setups_kind = {
+    .columns = setup_columns,
+    .n_columns = WEIR_COUNT_OF(setup_columns),
+    .row = setup_row,
+    .key = "name",
+    .nothing = "there are no GPU setups",
 };
 
 /* ---- nodes ---- */
@@ -308,6 +386,7 @@ static const struct weir_kind_entry kinds[] = {
     {"tasks", "task", {"members", "member"}, &tasks_kind},
     {"queues", "queue", {"q"}, &weir_queues_kind},
     {"gpus", "gpu", {"g"}, &gpus_kind},
+    {"gpusetups", "gpusetup", {"setups", "setup"}, &setups_kind},
     {"nodes", "node", {"no", "n"}, &nodes_kind},
     {"events", "event", {"ev"}, &weir_events_kind},
 };
@@ -346,5 +425,6 @@ bool weir_kind_is_gpu_key(const char *word)
 {
     struct weir_str text = weir_str(word);
 
-    return weir_str_starts_with(text, WEIR_STR("GPU-")) || weir_str_find_char(text, '#') >= 0;
+    return weir_str_starts_with(text, WEIR_STR("GPU-")) ||
+           weir_str_starts_with(text, WEIR_STR("MIG-")) || weir_str_find_char(text, '#') >= 0;
 }

@@ -16,7 +16,7 @@ struct weir_kind_entry {
 };
 
 /* The words for -o, completion and messages. */
-#define WEIR_KIND_WORDS "workloads|tasks|queues|gpus|nodes|events"
+#define WEIR_KIND_WORDS "workloads|tasks|queues|gpus|gpusetups|nodes|events"
 
 #define WEIR_KIND_STATES "queued|starting|running|stopping|succeeded|failed|cancelled|lost"
 

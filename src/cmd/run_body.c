@@ -24,6 +24,7 @@ static const struct spec_field text_fields[] = {
     {"gpus", "gpus"},
     {"gpu-model", "gpuModel"},
     {"gpu-memory", "gpuMemory"},
+    {"mig", "mig"},
     {"cpu", "cpu"},
     {"memory", "memory"},
     {"isolation", "isolation"},

@@ -60,6 +60,13 @@ static const struct weir_option options[] = {
      .help = "how long that may take before it counts as failed, else 60s",
      .example = "5m"},
     {.name = "no-demo", .kind = WEIR_OPTION_FLAG, .help = "no demo jobs on simulated GPUs"},
+    {.name = "mig-orphans",
+     .kind = WEIR_OPTION_CHOICE,
+     .argument = "WHAT",
+     .choices = "keep|remove",
+     .help = "MIG instances that are found at the start, which no job holds and no process uses: "
+             "they stay (the default) and serve who comes, or are destroyed",
+     .example = "remove"},
     {.name = "cgroup",
      .kind = WEIR_OPTION_TEXT,
      .argument = "auto|off|DIR",
@@ -121,6 +128,7 @@ static int read_test(const struct weir_args *args, struct weir_up_options *up, s
 static int run(const struct weir_args *args, struct weir_err *err)
 {
     const char *cgroup = weir_args_text(args, "cgroup");
+    const char *orphans = weir_args_text(args, "mig-orphans");
     const char *given = weir_args_text(args, "data");
     const char *data = given != NULL ? given : getenv("WEIR_DATA");
     struct weir_up_options up = {
@@ -131,6 +139,7 @@ static int run(const struct weir_args *args, struct weir_err *err)
         .simulate_faults = weir_args_text(args, "simulate-faults"),
         .mps_control = weir_args_text(args, "mps-control"),
         .cgroup = cgroup != NULL ? cgroup : "auto",
+        .removes_orphans = orphans != NULL && strcmp(orphans, "remove") == 0,
         .demo = !weir_args_has(args, "no-demo"),
         .version = weir_version_text(),
     };

@@ -198,6 +198,35 @@ static int note_cause(const struct weir_action *action, struct weir_edit *edit)
     return 0;
 }
 
+static bool starts(const struct weir_plan *plan, uint32_t workload)
+{
+    for (uint32_t i = 0; i < plan->n_actions; i++)
+        if (plan->actions[i].kind == WEIR_ACTION_START && plan->actions[i].workload == workload)
+            return true;
+    return false;
+}
+
+/* Who has come to where others have left for it has no claim on their room any more. */
+static int end_claims(const struct weir_plan *plan, struct weir_edit *edit)
+{
+    const struct weir_world *view = weir_edit_view(edit);
+
+    for (uint32_t i = weir_world_first(view, WEIR_TABLE_TASKS); i != WEIR_NONE;
+         i = weir_world_after(view, WEIR_TABLE_TASKS, i)) {
+        const struct weir_task *task = weir_world_task(view, i);
+        struct weir_task *row;
+
+        if (task->state != WEIR_TASK_QUEUED || task->for_whom == WEIR_NONE ||
+            !starts(plan, task->for_whom))
+            continue;
+        row = weir_edit_task(edit, i);
+        if (row == NULL)
+            return WEIR_E_NO_MEMORY;
+        row->for_whom = WEIR_NONE;
+    }
+    return 0;
+}
+
 /* All are compared before the first is carried out: one action may touch the rows of neighbours. */
 static int check(const struct weir_plan *plan, const struct weir_world *view, struct weir_err *err)
 {
@@ -227,11 +256,13 @@ static int check(const struct weir_plan *plan, const struct weir_world *view, st
 int weir_plan_apply(const struct weir_plan *plan, struct weir_now now, struct weir_edit *edit,
                     struct weir_err *err)
 {
+    uint32_t n_starts = 0;
     int r = check(plan, weir_edit_view(edit), err);
 
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++) {
         const struct weir_action *action = &plan->actions[i];
 
+        n_starts += action->kind == WEIR_ACTION_START;
         r = apply(plan, action, now, edit);
         if (r == 0 && !is_of_device(action) &&
             action->kind != WEIR_ACTION_NOTIFY) /* its state is as it was */
@@ -242,5 +273,7 @@ int weir_plan_apply(const struct weir_plan *plan, struct weir_now now, struct we
                               is_of_device(action) ? "device" : "task",
                               is_of_device(action) ? action->device : action->task);
     }
+    if (r == 0 && n_starts > 0 && end_claims(plan, edit) < 0)
+        r = weir_error(err, WEIR_E_NO_MEMORY, "apply: out of memory");
     return r;
 }

@@ -347,7 +347,10 @@ static int load_device(struct weir_overlay *o, struct weir_overlay_device *to, u
         .slots = from->slots,
         .is_settled = (fleet & WEIR_FLEET_SETTLED) != 0,
     };
-    o->has_shaping |= from->kind == WEIR_DEVICE_MIG || from->offers != WEIR_NONE;
+    /* Out of MIG mode the driver tells no offers. */
+    o->has_shaping |= from->kind == WEIR_DEVICE_MIG || from->offers != WEIR_NONE ||
+                      from->mig == WEIR_MIG_ON || from->mig_wanted != WEIR_MIG_NONE ||
+                      from->phase != WEIR_DEVICE_THERE;
     if ((fleet & (WEIR_FLEET_REPAIRED | WEIR_FLEET_OURS)) == 0) {
         to->n_foreign = from->n_foreign;
         to->foreign_bytes = from->memory_foreign_bytes;

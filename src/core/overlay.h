@@ -256,6 +256,12 @@ struct weir_overlay_mark weir_overlay_mark(struct weir_overlay *overlay);
 void weir_overlay_rollback(struct weir_overlay *overlay, struct weir_overlay_mark mark);
 void weir_overlay_keep(struct weir_overlay *overlay);
 
+/* enum weir_gives */
+static inline uint32_t weir_overlay_gives(const struct weir_overlay_device *device)
+{
+    return device->is_settled ? device->will_give : device->gives;
+}
+
 static inline bool weir_overlay_is_gpu(const struct weir_overlay *overlay, uint32_t resource)
 {
     return (overlay->gpu_resources & 1u << resource) != 0;

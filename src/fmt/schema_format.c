@@ -1,5 +1,6 @@
 #include "fmt/schema_format.h"
 
+#include "base/char.h"
 #include "base/count.h"
 #include "base/time.h"
 #include "fmt/quantity.h"
@@ -177,6 +178,16 @@ static int check_env_name(struct weir_str text, struct weir_err *err)
                       weir_str_show(text, shown));
 }
 
+/* "1g.10gb+me" */
+static bool is_profile(struct weir_str s)
+{
+    for (size_t i = 0; i < s.len; i++)
+        if (!weir_char_is_letter(s.ptr[i]) && !weir_char_is_digit(s.ptr[i]) &&
+            !in_set(s.ptr[i], ".+-"))
+            return false;
+    return s.len > 0 && s.len <= 63;
+}
+
 static int check_gpu_class(struct weir_str text, struct weir_err *err)
 {
     char shown[WEIR_STR_SHOW_MAX];
@@ -184,8 +195,10 @@ static int check_gpu_class(struct weir_str text, struct weir_err *err)
     if (weir_str_starts_with(text, WEIR_STR("gpu/")) &&
         is_label_value(weir_str_sub(text, 4, text.len)))
         return 0;
+    if (weir_str_starts_with(text, WEIR_STR("mig/")) && is_profile(weir_str_sub(text, 4, text.len)))
+        return 0;
     weir_error(err, WEIR_E_INVALID, "'%s' is not a class of GPUs", weir_str_show(text, shown));
-    return weir_error_hint(err, "write it as gpu/MODEL");
+    return weir_error_hint(err, "write it as gpu/MODEL, instances as mig/PROFILE");
 }
 
 static int check_signal(struct weir_str text, struct weir_err *err)

@@ -38,13 +38,30 @@ static enum weir_device_standing of_idle(const struct weir_device *device,
     return device->n_foreign > 0 ? WEIR_DEVICE_STANDING_FOREIGN : WEIR_DEVICE_STANDING_FREE;
 }
 
+/* One that is well. */
+static enum weir_device_standing of_phase(const struct weir_device *device,
+                                          const struct weir_node *node)
+{
+    switch ((enum weir_device_phase)device->phase) {
+    case WEIR_DEVICE_MAKING:
+        return WEIR_DEVICE_STANDING_MAKING;
+    case WEIR_DEVICE_UNMAKING:
+        return WEIR_DEVICE_STANDING_UNMAKING;
+    case WEIR_DEVICE_SWITCHING:
+        return WEIR_DEVICE_STANDING_SWITCHING;
+    case WEIR_DEVICE_THERE:
+    case WEIR_DEVICE_PHASE_MAX:
+        break;
+    }
+    return device->first_hold != WEIR_NONE ? WEIR_DEVICE_STANDING_IN_USE : of_idle(device, node);
+}
+
 enum weir_device_standing weir_device_standing(const struct weir_device *device,
                                                const struct weir_node *node)
 {
     switch ((enum weir_device_health)device->health) {
     case WEIR_DEVICE_HEALTHY:
-        return device->first_hold != WEIR_NONE ? WEIR_DEVICE_STANDING_IN_USE
-                                               : of_idle(device, node);
+        return of_phase(device, node);
     case WEIR_DEVICE_SUSPECT:
         return WEIR_DEVICE_STANDING_SUSPECT;
     case WEIR_DEVICE_UNHEALTHY:
@@ -68,9 +85,10 @@ const char *weir_node_standing_name(enum weir_node_standing standing)
 
 const char *weir_device_standing_name(enum weir_device_standing standing)
 {
-    static const char *const names[WEIR_DEVICE_STANDING_MAX] = {"free",      "in-use",  "cordoned",
-                                                                "drained",   "foreign", "suspect",
-                                                                "unhealthy", "lost"};
+    static const char *const names[WEIR_DEVICE_STANDING_MAX] = {"free",      "in-use",   "cordoned",
+                                                                "drained",   "foreign",  "suspect",
+                                                                "unhealthy", "lost",     "making",
+                                                                "unmaking",  "switching"};
 
     return standing < WEIR_DEVICE_STANDING_MAX ? names[standing] : "unknown";
 }

@@ -18,7 +18,8 @@ enum weir_node_standing {
     WEIR_NODE_STANDING_MAX
 };
 
-/* The first that holds: what is wrong with it, that it is in use, that it or its node takes nothing
+/* The first that holds: what is wrong with it, that it is being made, destroyed, or on its way to
+ * another MIG mode, that it is in use, that it or its node takes nothing
  * new (drained: the node is being emptied, and this GPU is empty), that only others use it. */
 enum weir_device_standing {
     WEIR_DEVICE_STANDING_FREE,
@@ -29,6 +30,9 @@ enum weir_device_standing {
     WEIR_DEVICE_STANDING_SUSPECT,
     WEIR_DEVICE_STANDING_UNHEALTHY,
     WEIR_DEVICE_STANDING_LOST,
+    WEIR_DEVICE_STANDING_MAKING,
+    WEIR_DEVICE_STANDING_UNMAKING,
+    WEIR_DEVICE_STANDING_SWITCHING,
     WEIR_DEVICE_STANDING_MAX
 };
 

@@ -432,7 +432,8 @@ struct weir_task {
     uint32_t n_failures; /* attempts that failed by their own fault (arrays count per task) */
     uint32_t cause;      /* enum weir_cause (plan.h): why it is in its state */
     uint32_t for_whom;   /* workload its room is being made for, or WEIR_NONE: not known, or
-                            removed; meaningful while stopping */
+                            removed; meaningful while stopping, and while it waits after it had to
+                            leave */
     uint32_t reserved;
     int64_t started_wall_ms;
     int64_t started_mono_ms;

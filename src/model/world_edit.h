@@ -103,6 +103,10 @@ struct weir_task *weir_edit_task(struct weir_edit *edit, uint32_t index);
  * circle or the parent has workloads, WEIR_E_TOO_LARGE as in weir_edit_add_workload(). */
 int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent);
 
+/* An instance that was known as the holder of a task only (without parent and slots) is this one of
+ * that device. WEIR_E_INVALID: not an instance, or it has a parent. */
+int weir_edit_adopt_instance(struct weir_edit *edit, uint32_t index, uint32_t parent,
+                             uint16_t slots);
 /* An instance that is no more. WEIR_E_INVALID: not an instance, or somebody holds it. */
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
 

@@ -88,6 +88,22 @@ static int unlink_from_node(struct weir_edit *edit, const struct weir_device *ro
     }
 }
 
+int weir_edit_adopt_instance(struct weir_edit *edit, uint32_t index, uint32_t parent,
+                             uint16_t slots)
+{
+    const struct weir_device *was = weir_edit_peek(edit, WEIR_TABLE_DEVICES, index);
+    struct weir_device *row;
+
+    if (was->kind != WEIR_DEVICE_MIG || was->parent != WEIR_NONE)
+        return WEIR_E_INVALID;
+    row = weir_edit_touch(edit, WEIR_TABLE_DEVICES, index);
+    if (row == NULL || take_slots(edit, parent, slots, 0) < 0)
+        return WEIR_E_NO_MEMORY;
+    row->parent = parent;
+    row->slots = slots;
+    return 0;
+}
+
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index)
 {
     struct weir_device row =

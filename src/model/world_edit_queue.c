@@ -387,19 +387,16 @@ static int forget_workload(struct weir_edit *edit, uint32_t workload)
 {
     const struct weir_world *state = edit->state;
 
-    for (uint32_t i = weir_world_first(state, WEIR_TABLE_NODES); i != WEIR_NONE;
-         i = weir_world_after(state, WEIR_TABLE_NODES, i)) {
+    for (uint32_t at = weir_world_first(state, WEIR_TABLE_TASKS); at != WEIR_NONE;
+         at = weir_world_after(state, WEIR_TABLE_TASKS, at)) {
         struct weir_task *task;
 
-        for (uint32_t at = weir_world_node(state, i)->first_task; at != WEIR_NONE;
-             at = weir_world_task(state, at)->next_on_node) {
-            if (weir_world_task(state, at)->for_whom != workload)
-                continue;
-            task = weir_edit_touch(edit, WEIR_TABLE_TASKS, at);
-            if (task == NULL)
-                return WEIR_E_NO_MEMORY;
-            task->for_whom = WEIR_NONE;
-        }
+        if (weir_world_task(state, at)->for_whom != workload)
+            continue;
+        task = weir_edit_touch(edit, WEIR_TABLE_TASKS, at);
+        if (task == NULL)
+            return WEIR_E_NO_MEMORY;
+        task->for_whom = WEIR_NONE;
     }
     return 0;
 }

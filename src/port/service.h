@@ -116,6 +116,8 @@ struct weir_service {
                  struct weir_err *err);
     int (*delete_queue)(void *ctx, const struct weir_actor *actor, struct weir_str name,
                         struct weir_done done, struct weir_err *err);
+    int (*delete_setup)(void *ctx, const struct weir_actor *actor, struct weir_str name,
+                        struct weir_done done, struct weir_err *err);
     int (*cancel)(void *ctx, const struct weir_actor *actor, uint64_t number, struct weir_done done,
                   struct weir_err *err);
     /* To every running task. WEIR_E_UNAVAILABLE: there was none. Other errors: the first of a task

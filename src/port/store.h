@@ -23,6 +23,13 @@ struct weir_queue_record {
     int64_t created_wall_ms;
 };
 
+/* How GPUs are to be cut and shared. */
+struct weir_setup_record {
+    struct weir_str name;
+    struct weir_str spec; /* JSON of the resource's spec */
+    int64_t created_wall_ms;
+};
+
 /* One submission. Times are 0 where they have not come yet. */
 struct weir_workload_record {
     uint64_t number;
@@ -169,6 +176,8 @@ struct weir_store {
     int (*next_number)(void *ctx, uint64_t *ret_number, struct weir_err *err);
     int (*put_queue)(void *ctx, const struct weir_queue_record *queue, struct weir_err *err);
     int (*delete_queue)(void *ctx, struct weir_str name, struct weir_err *err);
+    int (*put_setup)(void *ctx, const struct weir_setup_record *setup, struct weir_err *err);
+    int (*delete_setup)(void *ctx, struct weir_str name, struct weir_err *err);
     /* Fails where the owner has used its request before. */
     int (*add_workload)(void *ctx, const struct weir_workload_record *workload,
                         struct weir_err *err);
@@ -194,6 +203,9 @@ struct weir_store {
 
     /* Reading. A callback that returns non-zero ends the walk, which then returns that value. */
     int (*each_queue)(void *ctx, int (*each)(void *arg, const struct weir_queue_record *queue),
+                      void *arg, struct weir_err *err);
+    /* In order of name. */
+    int (*each_setup)(void *ctx, int (*each)(void *arg, const struct weir_setup_record *setup),
                       void *arg, struct weir_err *err);
     /* In order of number; with_spec says whether `spec` is filled. */
     int (*each_workload)(void *ctx, const struct weir_workload_filter *filter, bool with_spec,

@@ -41,8 +41,8 @@ class Looking(Case):
         self.start({("GET", "/v1/gpus"): items(GPU), ("GET", "/v1/nodes"): items(node), ("GET", "/v1/events"): items(event),
                     ("GET", "/v1/queues"): items(queue("q")), ("GET", "/v1/workloads"): items(workload())})
         self.assertEqual(self.weir("get", "gpus").stdout.decode(), """\
-KEY    NODE  INDEX  MODEL          MEMORY  STATE   HELD  HOLDERS
-GPU-1  a         0  NVIDIA H100  79.6 GiB  in-use     1  7
+KEY    NODE  INDEX  MODEL        MIG    MEMORY  STATE   HELD  HOLDERS
+GPU-1  a         0  NVIDIA H100  -    79.6 GiB  in-use     1  7
 """)
         self.assertEqual(self.weir("get", "no").stdout.decode(), """\
 NAME  STATE     GPUS  CAPACITY                 HELD      CAUSE
@@ -300,7 +300,7 @@ class Changing(Case):
         self.check(self.weir("delete", "wl", "7"), 0, b"workload/7 cancelled\n")
         self.check(self.weir("delete", "queue", "full"), 1, b"", b"weir: the queue 'full' is not empty\n")
         self.check(self.weir("delete", "gpu", "x"), 2, b"",
-                   b"weir: delete: a gpu cannot be deleted (queues and workloads can; see weir cordon)\n")
+                   b"weir: delete: a gpu cannot be deleted (queues, workloads and GPU setups can; see weir cordon)\n")
 
     def test_phases(self):
         routes = {("POST", f"/v1/{kind}/{phase}"): always(202, {}) for kind in ("nodes/a", "gpus/GPU-1", "gpus/odd")
@@ -626,8 +626,8 @@ class Help(Case):
         self.assertEqual(self.complete("weir", "ca"), ["cancel"])
         self.assertEqual(self.complete("weir", "--data", "x", "ps", "--sta"), ["--state"])
         self.assertEqual(self.complete("weir", "ps", "--state", "s"), ["starting", "stopping", "succeeded"])
-        self.assertEqual(self.complete("weir", "get", ""), ["workloads", "tasks", "queues", "gpus", "nodes", "events"])
-        self.assertEqual(self.complete("weir", "get", "g"), ["gpus"])
+        self.assertEqual(self.complete("weir", "get", ""), ["workloads", "tasks", "queues", "gpus", "gpusetups", "nodes", "events"])
+        self.assertEqual(self.complete("weir", "get", "g"), ["gpus", "gpusetups"])
         self.assertIn("--gpus", self.complete("weir", "run", "-"))
         os.mkdir(os.path.join(self.data, "folder"))
         self.assertEqual(self.complete("weir", "run", "--cwd", "fold"), ["folder"])

@@ -1,7 +1,7 @@
 /* Changes what a process holds of a simulated GPU while a weir has the fleet, as a process does on
  * a real GPU without asking anybody:
  *
- *     sim-process DATA INDEX PID MIB     (0: it holds nothing any more)
+ *     sim-process DATA INDEX PID MIB [GI]     (0: it holds nothing any more; GI: the GPU instance)
  *
  * The fleet has one writer; jobs must not come and go at that moment. */
 #include "edge/nvml/sim_install.h"
@@ -25,7 +25,7 @@ static uint32_t place_of(const struct weir_sim_state *state, uint32_t pid)
     return at;
 }
 
-static int change(struct weir_sim_device *device, uint32_t pid, uint64_t bytes)
+static int change(struct weir_sim_device *device, uint32_t pid, uint64_t bytes, uint32_t instance)
 {
     static struct weir_sim_state state;
     uint32_t at;
@@ -40,13 +40,13 @@ static int change(struct weir_sim_device *device, uint32_t pid, uint64_t bytes)
         return ENOSPC;
     } else if (bytes > 0) {
         if (at == state.n_loads)
-            state.loads[state.n_loads++] =
-                (struct weir_sim_load){.pid = pid,
-                                       .kind = WEIR_SIM_COMPUTE,
-                                       .profile = WEIR_SIM_PROFILE_HELD,
-                                       .gpu_instance = WEIR_NVML_NO_INSTANCE,
-                                       .compute_instance = WEIR_NVML_NO_INSTANCE,
-                                       .share_milli = 1000};
+            state.loads[state.n_loads++] = (struct weir_sim_load){
+                .pid = pid,
+                .kind = WEIR_SIM_COMPUTE,
+                .profile = WEIR_SIM_PROFILE_HELD,
+                .gpu_instance = instance,
+                .compute_instance = instance == WEIR_NVML_NO_INSTANCE ? WEIR_NVML_NO_INSTANCE : 0,
+                .share_milli = 1000};
         state.loads[at].profile = WEIR_SIM_PROFILE_HELD;
         state.loads[at].memory_bytes = bytes;
     }
@@ -63,8 +63,8 @@ int main(int argc, char **argv)
     int fd;
     int r;
 
-    if (argc != 5) {
-        fprintf(stderr, "usage: sim-process DATA INDEX PID MIB\n");
+    if (argc != 5 && argc != 6) {
+        fprintf(stderr, "usage: sim-process DATA INDEX PID MIB [GI]\n");
         return 2;
     }
     snprintf(path, sizeof(path), "%s/" WEIR_SIM_FLEET_PATH, argv[1]);
@@ -80,7 +80,8 @@ int main(int argc, char **argv)
         return 1;
     }
     r = change((struct weir_sim_device *)(header + 1) + index, (uint32_t)strtoul(argv[3], NULL, 10),
-               (uint64_t)strtoull(argv[4], NULL, 10) << 20);
+               (uint64_t)strtoull(argv[4], NULL, 10) << 20,
+               argc == 6 ? (uint32_t)strtoul(argv[5], NULL, 10) : WEIR_NVML_NO_INSTANCE);
     if (r != 0)
         fprintf(stderr, "sim-process: %s\n", strerror(r));
     return r != 0;

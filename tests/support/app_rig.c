@@ -283,6 +283,8 @@ static void set_up_server(struct app_rig *rig)
     server->store = app_rig_wrap_store(rig);
     server->clock = (struct weir_clock){rig, read_clock};
     server->gpu = (struct weir_gpu_port){.ctx = rig, .list = list_gpus};
+    if (rig->own_gpus != NULL)
+        server->gpu = *rig->own_gpus;
     server->cluster = (struct weir_cluster){.ctx = rig,
                                             .launch = launch,
                                             .look = look,
@@ -333,6 +335,7 @@ static void drop_server(struct app_rig *rig)
 {
     rig->real.rollback(rig->real.ctx);
     weir_server_unload(&rig->server);
+    weir_server_forget_reshapes(&rig->server);
     for (int i = 0; i < 2; i++)
         weir_arena_finish(&rig->server.plan_arenas[i]);
     weir_vec_finish(&rig->server.dones);

@@ -61,6 +61,8 @@ WRITE(update_workload, (void *ctx, const struct weir_workload_record *w, struct 
       err)
 WRITE(put_task, (void *ctx, const struct weir_task_record *t, struct weir_err *err), t, err)
 WRITE(put_cordon, (void *ctx, const struct weir_cordon_record *c, struct weir_err *err), c, err)
+WRITE(put_setup, (void *ctx, const struct weir_setup_record *s, struct weir_err *err), s, err)
+WRITE(delete_setup, (void *ctx, struct weir_str name, struct weir_err *err), name, err)
 WRITE(append_event, (void *ctx, const struct weir_event_record *e, struct weir_err *err), e, err)
 WRITE(append_fault, (void *ctx, const struct weir_fault_record *f, struct weir_err *err), f, err)
 WRITE(delete_faults, (void *ctx, int64_t wall_ms, struct weir_err *err), wall_ms, err)
@@ -93,6 +95,15 @@ static int store_each_queue(void *ctx,
     if (rig->is_broken)
         return weir_error(err, WEIR_E_IO, "the disk is gone");
     return rig->real.each_queue(rig->real.ctx, each, arg, err);
+}
+
+static int store_each_setup(void *ctx,
+                            int (*each)(void *arg, const struct weir_setup_record *setup),
+                            void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_setup(rig->real.ctx, each, arg, err);
 }
 
 static int store_each_workload(void *ctx, const struct weir_workload_filter *filter, bool with_spec,
@@ -196,7 +207,10 @@ struct weir_store app_rig_wrap_store(struct app_rig *rig)
         .delete_mark = store_delete_mark,
         .each_fault = store_each_fault,
         .each_mark = store_each_mark,
+        .put_setup = store_put_setup,
+        .delete_setup = store_delete_setup,
         .each_queue = store_each_queue,
+        .each_setup = store_each_setup,
         .each_workload = store_each_workload,
         .each_task = store_each_task,
         .find_cordon = store_find_cordon,

@@ -88,11 +88,6 @@ uint32_t weir_mig_kind(const struct weir_overlay_device *device, const struct we
 
 /* ---- what is taken ---- */
 
-static uint32_t gives(const struct weir_overlay_device *whole)
-{
-    return whole->is_settled ? whole->will_give : whole->gives;
-}
-
 static bool is_held(const struct weir_overlay_device *device, uint32_t views)
 {
     for (uint32_t view = 0; view < WEIR_VIEW_MAX; view++)
@@ -198,7 +193,7 @@ static uint32_t why_not_child(const struct weir_overlay_device *child, uint32_t 
         return WEIR_REASON_RESERVED;
     if (child->is_surplus || child->phase == WEIR_DEVICE_UNMAKING ||
         (child->phase != WEIR_DEVICE_THERE && views & WEIR_IN_NOW && !child->is_settled) ||
-        (whole != NULL && gives(whole) != WEIR_GIVES_INSTANCES))
+        (whole != NULL && weir_overlay_gives(whole) != WEIR_GIVES_INSTANCES))
         return WEIR_REASON_RESHAPING;
     return WEIR_REASON_NONE;
 }
@@ -214,7 +209,7 @@ static bool would_do(const struct weir_overlay_device *child, uint32_t views,
 
 static bool may_make(const struct weir_overlay_device *whole, uint32_t views)
 {
-    if (whole->mig == NULL || gives(whole) != WEIR_GIVES_INSTANCES ||
+    if (whole->mig == NULL || weir_overlay_gives(whole) != WEIR_GIVES_INSTANCES ||
         whole->out != WEIR_REASON_NONE || whole->is_frozen || whole->binder != WEIR_BINDER_OURS)
         return false;
     /* What a layout lacks is made in any case, as soon as it can be. */
@@ -259,7 +254,7 @@ static uint32_t why_not_whole(const struct weir_overlay_device *whole, uint32_t 
 
     if (offer == NULL)
         return code;
-    if (gives(whole) != WEIR_GIVES_INSTANCES)
+    if (weir_overlay_gives(whole) != WEIR_GIVES_INSTANCES)
         return WEIR_REASON_RESHAPING;
     if (may_make(whole, views) && n_to_make(whole, views, request, offer, &none) > 0)
         return WEIR_REASON_NONE;

@@ -177,7 +177,7 @@ static void count_devices(const struct weir_overlay *overlay, uint32_t views,
 
         counts[code]++;
         if (device->out == WEIR_REASON_NONE && device->kind != WEIR_DEVICE_MIG &&
-            device->gives == WEIR_GIVES_WHOLE)
+            weir_overlay_gives(device) == WEIR_GIVES_WHOLE)
             fit->free_mgpu += 1000 - device->used[WEIR_VIEW_SOON].mgpu;
         if (code == WEIR_REASON_NONE)
             fit->n_fresh += device->used[WEIR_VIEW_SOON].n_sharers == 0;

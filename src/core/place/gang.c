@@ -91,7 +91,7 @@ static int64_t free_mgpu_of(const struct weir_overlay *overlay, uint32_t node, b
             continue;
         if (of_instances)
             free += free_slots_of(device);
-        else if (device->kind != WEIR_DEVICE_MIG && device->gives == WEIR_GIVES_WHOLE)
+        else if (device->kind != WEIR_DEVICE_MIG && weir_overlay_gives(device) == WEIR_GIVES_WHOLE)
             free += WEIR_MGPU_PER_GPU - device->used[WEIR_VIEW_SOON].mgpu;
     }
     return free;

@@ -30,11 +30,12 @@ static void raise_owed(struct promises *p, uint32_t workload, enum weir_owed owe
 
 static void mark_owed(struct promises *p)
 {
-    const struct weir_overlay *overlay = &p->line->tick->overlay;
+    struct weir_overlay *overlay = &p->line->tick->overlay;
     const struct weir_draft *draft = &p->line->tick->draft;
 
     for (uint32_t i = 0; i < p->n; i++)
         overlay->jobs[p->items[i].candidate->workload].is_owed = WEIR_OWED_NOTHING;
+    weir_line_mark_claims(overlay);
     for (uint32_t i = 0; i < overlay->n_running; i++) {
         const struct weir_running *r = &overlay->running[i];
 

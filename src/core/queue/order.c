@@ -327,7 +327,33 @@ enum weir_owed weir_line_owed_by(const struct weir_line *line, const struct weir
                                                     : WEIR_OWED_BY_PRIORITY;
 }
 
-/* Marks the workloads for which others are leaving. */
+static void raise_owed(struct weir_overlay *overlay, uint32_t workload, enum weir_owed owed)
+{
+    if (owed > overlay->jobs[workload].is_owed)
+        overlay->jobs[workload].is_owed = owed;
+}
+
+void weir_line_mark_claims(struct weir_overlay *overlay)
+{
+    const struct weir_world *world = overlay->world;
+    uint32_t n_workloads = weir_world_table(world, WEIR_TABLE_WORKLOADS)->n_rows;
+
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_TASKS);
+         overlay->has_shaping && i != WEIR_NONE; i = weir_world_after(world, WEIR_TABLE_TASKS, i)) {
+        const struct weir_task *task = weir_world_task(world, i);
+        bool has_left = task->state == WEIR_TASK_QUEUED && (task->cause == WEIR_CAUSE_PREEMPTED ||
+                                                            task->cause == WEIR_CAUSE_RECLAIMED);
+
+        if (!has_left || task->for_whom >= n_workloads ||
+            weir_world_workload(world, task->for_whom)->n_waiting == 0)
+            continue;
+        raise_owed(overlay, task->for_whom,
+                   task->cause == WEIR_CAUSE_RECLAIMED ? WEIR_OWED_BY_GUARANTEE
+                                                       : WEIR_OWED_BY_PRIORITY);
+    }
+}
+
+/* Marks the workloads for which others are leaving, or have left. */
 static void mark_owed(struct weir_line *line)
 {
     struct weir_overlay *overlay = &line->tick->overlay;
@@ -336,9 +362,10 @@ static void mark_owed(struct weir_line *line)
         const struct weir_running *r = &overlay->running[i];
         enum weir_owed owed = weir_line_owed_by(line, r);
 
-        if (owed != WEIR_OWED_NOTHING && owed > overlay->jobs[r->row->for_whom].is_owed)
-            overlay->jobs[r->row->for_whom].is_owed = owed;
+        if (owed != WEIR_OWED_NOTHING)
+            raise_owed(overlay, r->row->for_whom, owed);
     }
+    weir_line_mark_claims(overlay);
 }
 
 int weir_line_init(struct weir_line *line, struct weir_tick *tick)

@@ -473,7 +473,7 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     const struct weir_device *d = weir_world_device(world, device);
     const struct weir_node *node = weir_world_node(world, d->node);
 
-    weir_api_put_str(w, "key", weir_world_string(world, d->uuid));
+    weir_api_put_name(w, "key", weir_world_string(world, d->uuid)); /* one that is made has none */
     weir_api_put_str(w, "model", weir_world_string(world, d->model));
     weir_api_put_str(w, "class", weir_world_gpu_class_name(world, d->gpu_class));
     weir_api_put_str(w, "node", weir_world_string(world, node->name));
@@ -499,6 +499,7 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
         weir_json_str(w, weir_str(weir_mps_name((enum weir_mps)d->mps)));
     else
         weir_json_null(w);
+    weir_api_put_gpu_mig(w, world, d);
 }
 
 void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, uint32_t device)
@@ -506,6 +507,17 @@ void weir_api_put_gpu(struct weir_json_writer *w, const struct weir_api *api, ui
     weir_json_object_begin(w);
     weir_api_put_gpu_members(w, api, device);
     weir_json_object_end(w);
+}
+
+/* Instances are parts of GPUs. */
+static uint32_t n_gpus(const struct weir_world *world, const struct weir_node *node)
+{
+    uint32_t n = 0;
+
+    for (uint32_t d = node->first_device; d != WEIR_NONE;
+         d = weir_world_device(world, d)->next_on_node)
+        n += weir_world_device(world, d)->kind != WEIR_DEVICE_MIG;
+    return n;
 }
 
 void weir_api_put_node(struct weir_json_writer *w, const struct weir_api *api, uint32_t node)
@@ -519,7 +531,7 @@ void weir_api_put_node(struct weir_json_writer *w, const struct weir_api *api, u
     put_text(w, "state", weir_node_standing_name(weir_node_standing(n)));
     put_text(w, "phase", weir_node_phase_name((enum weir_node_phase)n->phase));
     weir_api_put_name(w, "cause", weir_world_string(world, n->phase_cause));
-    put_u64(w, "gpus", n->n_devices);
+    put_u64(w, "gpus", n_gpus(world, n));
     put_amounts(w, "capacity", world, &n->capacity, 0);
     put_amounts(w, "held", world, &n->held, 0);
     weir_json_object_end(w);

@@ -52,4 +52,12 @@ void weir_api_put_name(struct weir_json_writer *w, const char *key, struct weir_
 void weir_api_put_amount(struct weir_json_writer *w, const struct weir_world *world,
                          uint32_t resource, int64_t amount);
 
+/* ---- facts_mig.c ---- */
+/* Members of a GPU: what it is of MIG, and how it is shared. */
+void weir_api_put_gpu_mig(struct weir_json_writer *w, const struct weir_world *world,
+                          const struct weir_device *device);
+/* The instances that it takes. */
+void weir_api_put_mig_offers(struct weir_json_writer *w, const struct weir_world *world,
+                             const struct weir_device *device);
+
 #endif

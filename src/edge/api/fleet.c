@@ -17,6 +17,24 @@ static struct weir_str gpu_name(const struct weir_world *world, uint32_t row)
     return weir_world_string(world, weir_world_device(world, row)->uuid);
 }
 
+/* The GPU that it is, or is a part of. */
+static const struct weir_device *whole_of(const struct weir_world *world,
+                                          const struct weir_device *device)
+{
+    return device->parent != WEIR_NONE ? weir_world_device(world, device->parent) : device;
+}
+
+/* A GPU, then its instances by where they are. */
+static int compare_parts(const struct weir_device *a, const struct weir_device *b)
+{
+    bool is_part_a = a->kind == WEIR_DEVICE_MIG;
+    bool is_part_b = b->kind == WEIR_DEVICE_MIG;
+
+    if (!is_part_a || !is_part_b)
+        return is_part_a - is_part_b;
+    return __builtin_ffs(a->slots) - __builtin_ffs(b->slots);
+}
+
 /* By node, then as the driver counts them. */
 static int compare_gpus(const struct weir_world *world, uint32_t a, uint32_t b)
 {
@@ -28,6 +46,8 @@ static int compare_gpus(const struct weir_world *world, uint32_t a, uint32_t b)
 
     if (by_node != 0)
         return by_node;
+    if (whole_of(world, device_a) == whole_of(world, device_b))
+        return compare_parts(device_a, device_b);
     return (device_a->index > device_b->index) - (device_a->index < device_b->index);
 }
 
@@ -69,6 +89,8 @@ static void put_gpu_with_reading(struct weir_json_writer *w, const struct weir_a
 
     weir_json_object_begin(w);
     weir_api_put_gpu_members(w, call->api, row);
+    weir_api_put_mig_offers(w, call->api->index.world,
+                            weir_world_device(call->api->index.world, row));
     put_fault(w, call, gpu_name(call->api->index.world, row));
     weir_json_key(w, "reading");
     if (gpu != NULL)

@@ -3,8 +3,11 @@
 #ifndef WEIR_EDGE_API_HANDLERS_H
 #define WEIR_EDGE_API_HANDLERS_H
 
+#include <stdint.h>
+
 struct weir_api_call;
 struct weir_err;
+struct weir_tree;
 
 /* about.c */
 int weir_api_get_root(struct weir_api_call *call, struct weir_err *err);
@@ -32,6 +35,13 @@ int weir_api_list_queues(struct weir_api_call *call, struct weir_err *err);
 int weir_api_get_queue(struct weir_api_call *call, struct weir_err *err);
 int weir_api_delete_queue(struct weir_api_call *call, struct weir_err *err);
 int weir_api_apply(struct weir_api_call *call, struct weir_err *err);
+/* setups.c */
+int weir_api_list_setups(struct weir_api_call *call, struct weir_err *err);
+int weir_api_get_setup(struct weir_api_call *call, struct weir_err *err);
+int weir_api_delete_setup(struct weir_api_call *call, struct weir_err *err);
+/* Files of mig-parted among the documents become setups. */
+int weir_api_read_mig_parted(struct weir_api_call *call, const struct weir_tree **docs, uint32_t n,
+                             struct weir_err *err);
 /* fleet.c */
 int weir_api_list_gpus(struct weir_api_call *call, struct weir_err *err);
 int weir_api_get_gpu(struct weir_api_call *call, struct weir_err *err);

@@ -142,6 +142,8 @@ static void put_gpus(struct weir_prom *prom, const struct weir_world *world)
          row = weir_world_after(world, WEIR_TABLE_DEVICES, row)) {
         const struct weir_device *d = weir_world_device(world, row);
 
+        if (d->kind == WEIR_DEVICE_MIG)
+            continue;
         has[d->gpu_class] = true;
         n[d->gpu_class][weir_device_standing(d, weir_world_node(world, d->node))]++;
     }
@@ -150,6 +152,33 @@ static void put_gpus(struct weir_prom *prom, const struct weir_world *world)
         for (int s = 0; has[c] && s < WEIR_DEVICE_STANDING_MAX; s++) {
             struct weir_prom_label labels[] = {
                 label("class", weir_world_gpu_class_name(world, c)),
+                label("state", weir_str(weir_device_standing_name((enum weir_device_standing)s)))};
+
+            weir_prom_i64(prom, "", labels, 2, n[c][s]);
+        }
+    }
+}
+
+static void put_instances(struct weir_prom *prom, const struct weir_world *world)
+{
+    uint32_t n[CLASSES_MAX][WEIR_DEVICE_STANDING_MAX] = {{0}};
+    bool has[CLASSES_MAX] = {false};
+
+    for (uint32_t row = weir_world_first(world, WEIR_TABLE_DEVICES); row != WEIR_NONE;
+         row = weir_world_after(world, WEIR_TABLE_DEVICES, row)) {
+        const struct weir_device *d = weir_world_device(world, row);
+
+        if (d->kind != WEIR_DEVICE_MIG)
+            continue;
+        has[d->mig_profile] = true;
+        n[d->mig_profile][weir_device_standing(d, weir_world_node(world, d->node))]++;
+    }
+    weir_prom_family(prom, "weir_gpu_instances", WEIR_PROM_GAUGE,
+                     "MIG instances by profile and state.");
+    for (uint32_t c = 0; c < CLASSES_MAX; c++) {
+        for (int s = 0; has[c] && s < WEIR_DEVICE_STANDING_MAX; s++) {
+            struct weir_prom_label labels[] = {
+                label("profile", weir_world_mig_name(world, c)),
                 label("state", weir_str(weir_device_standing_name((enum weir_device_standing)s)))};
 
             weir_prom_i64(prom, "", labels, 2, n[c][s]);
@@ -234,6 +263,7 @@ int weir_api_get_metrics(struct weir_api_call *call, struct weir_err *err)
             put_workloads(&prom, api->index.world);
             put_nodes(&prom, api->index.world);
             put_gpus(&prom, api->index.world);
+            put_instances(&prom, api->index.world);
             r = put_queues(&prom, call, err);
         }
     }

@@ -94,6 +94,9 @@ int weir_api_noun_list(struct weir_api_call *call, const struct weir_api_noun *n
     weir_json_object_begin(&json.w);
     weir_json_key(&json.w, "items");
     weir_json_array_begin(&json.w);
+    /* A page does not end at what has no name: the next one could not begin behind it. */
+    while (n - from > limit && noun->name(call->api->index.world, rows[from + limit - 1]).len == 0)
+        limit++;
     for (uint32_t i = from; i < n && i - from < limit; i++)
         noun->put(&json.w, call->api, rows[i]);
     weir_json_array_end(&json.w);

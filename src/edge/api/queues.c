@@ -127,6 +127,8 @@ int weir_api_apply(struct weir_api_call *call, struct weir_err *err)
         r = weir_api_body_documents(call, &docs, &applied->n, err);
     if (r == 0 && applied->n > DOCUMENTS_MAX)
         r = weir_error(err, WEIR_E_TOO_LARGE, "more than %d resources at once", DOCUMENTS_MAX);
+    if (r == 0)
+        r = weir_api_read_mig_parted(call, docs, applied->n, err);
     if (r == 0 && has_workload(docs, applied->n))
         r = weir_api_check_account(call, err);
     if (r == 0)

@@ -40,7 +40,11 @@ const struct weir_api_route weir_api_routes[] = {
     {GET, "/v1/queues/{name}", WEIR_API_READ, .handle = weir_api_get_queue},
     {WEIR_HTTP1_METHOD_DELETE, "/v1/queues/{name}", WEIR_API_ADMIN,
      .handle = weir_api_delete_queue},
-    {POST, "/v1/apply", WEIR_API_SUBMIT, .handle = weir_api_apply, .query = "dryRun",
+    {GET, "/v1/gpusetups", WEIR_API_READ, .handle = weir_api_list_setups, .query = "limit after"},
+    {GET, "/v1/gpusetups/{name}", WEIR_API_READ, .handle = weir_api_get_setup},
+    {WEIR_HTTP1_METHOD_DELETE, "/v1/gpusetups/{name}", WEIR_API_ADMIN,
+     .handle = weir_api_delete_setup},
+    {POST, "/v1/apply", WEIR_API_SUBMIT, .handle = weir_api_apply, .query = "dryRun migConfig",
      .body = WEIR_API_BODY_RESOURCES, .body_max_bytes = APPLY_BYTES_MAX},
 
     {GET, "/v1/gpus", WEIR_API_READ, .handle = weir_api_list_gpus, .query = "limit after"},

@@ -8,6 +8,7 @@
 #include "edge/nvml/prober.h"
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
+#include "edge/nvml/sim_mig.h"
 #include "edge/nvml/sim_orders.h"
 
 #include <errno.h>
@@ -47,14 +48,48 @@ static int gpus_mig(void *ctx, const struct weir_gpu_mig_request *request, uint6
     return weir_prober_mig(gpus->prober, request, ret_ticket, err);
 }
 
-static int find_in_fleet(const struct weir_gpus *gpus, struct weir_str uuid, uint32_t *ret_index,
-                         struct weir_err *err)
+/* Where in the fleet: a GPU, or an instance of one. */
+struct place {
+    uint32_t index;
+    uint32_t gpu_instance; /* WEIR_NVML_NO_INSTANCE: the whole GPU, here and below */
+    uint32_t compute_instance;
+};
+
+static bool find_instance(const struct weir_gpus *gpus, struct weir_str uuid, uint32_t index,
+                          struct place *ret_place)
 {
+    const struct weir_sim_facts *facts = weir_sim_fleet_facts(gpus->fleet, index);
+    struct weir_sim_mig mig;
+
+    weir_sim_fleet_read_mig(gpus->fleet, index, &mig);
+    for (uint32_t gi = 0; gi < WEIR_SIM_GPU_INSTANCES_MAX; gi++) {
+        for (uint32_t ci = 0; mig.gpu[gi].is_there && ci < WEIR_SIM_COMPUTE_INSTANCES_MAX; ci++) {
+            char name[WEIR_SIM_MIG_UUID_BYTES];
+
+            if (mig.gpu[gi].compute[ci].slices == 0)
+                continue;
+            weir_sim_mig_uuid(facts, &mig, gi, ci, name);
+            if (!weir_str_eq_c(uuid, name))
+                continue;
+            *ret_place = (struct place){index, gi, ci};
+            return true;
+        }
+    }
+    return false;
+}
+
+static int find_in_fleet(const struct weir_gpus *gpus, struct weir_str uuid,
+                         struct place *ret_place, struct weir_err *err)
+{
+    bool is_instance = weir_str_starts_with(uuid, WEIR_STR("MIG-"));
+
     for (uint32_t i = 0; i < weir_sim_fleet_size(gpus->fleet); i++) {
         if (weir_str_eq_c(uuid, weir_sim_fleet_facts(gpus->fleet, i)->uuid)) {
-            *ret_index = i;
+            *ret_place = (struct place){i, WEIR_NVML_NO_INSTANCE, WEIR_NVML_NO_INSTANCE};
             return 0;
         }
+        if (is_instance && find_instance(gpus, uuid, i, ret_place))
+            return 0;
     }
     return weir_error(err, WEIR_E_NOT_FOUND, "there is no simulated GPU '%.*s'",
                       WEIR_STR_ARG(uuid));
@@ -98,27 +133,27 @@ static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_oc
         .kind = WEIR_SIM_COMPUTE,
         .profile = (uint16_t)profile_of(occupant),
         .seed = occupant->seed,
-        .gpu_instance = WEIR_NVML_NO_INSTANCE,
-        .compute_instance = WEIR_NVML_NO_INSTANCE,
     };
-    uint32_t index;
-    int r = find_in_fleet(gpus, uuid, &index, err);
+    struct place at;
+    int r = find_in_fleet(gpus, uuid, &at, err);
 
     if (r < 0)
         return r;
-    load.begin_ms = begin_of(gpus->fleet, index, occupant);
+    load.gpu_instance = at.gpu_instance;
+    load.compute_instance = at.compute_instance;
+    load.begin_ms = begin_of(gpus->fleet, at.index, occupant);
     load.memory_bytes =
-        weir_sim_fleet_memory_for(gpus->fleet, index, &load, (uint64_t)occupant->memory_bytes);
-    return weir_sim_fleet_set_load(gpus->fleet, index, &load, load.begin_ms, err);
+        weir_sim_fleet_memory_for(gpus->fleet, at.index, &load, (uint64_t)occupant->memory_bytes);
+    return weir_sim_fleet_set_load(gpus->fleet, at.index, &load, load.begin_ms, err);
 }
 
 static int gpus_vacate(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err)
 {
     struct weir_gpus *gpus = ctx;
-    uint32_t index;
-    int r = find_in_fleet(gpus, uuid, &index, err);
+    struct place at;
+    int r = find_in_fleet(gpus, uuid, &at, err);
 
-    return r < 0 ? r : weir_sim_fleet_remove_process(gpus->fleet, index, pid, err);
+    return r < 0 ? r : weir_sim_fleet_remove_process(gpus->fleet, at.index, pid, err);
 }
 
 /* The orders of a text, if the fleet can carry out all of them. */

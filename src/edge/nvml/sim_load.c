@@ -142,11 +142,23 @@ static uint64_t usual_bytes(const struct weir_sim_load *load, uint64_t room)
     return (uint64_t)((double)room * percent / 100 * (0.9 + 0.2 * weir_rng_unit(&rng)));
 }
 
+/* The memory of the GPU, or of the instance that it is in. */
+static uint64_t room_of(const struct weir_sim_fleet *fleet, uint32_t index,
+                        const struct weir_sim_load *load)
+{
+    const struct weir_sim_facts *facts = weir_sim_fleet_facts(fleet, index);
+    struct weir_sim_mig mig;
+
+    if (load->gpu_instance >= WEIR_SIM_GPU_INSTANCES_MAX)
+        return facts->memory_total_bytes - facts->memory_reserved_bytes;
+    weir_sim_fleet_read_mig(fleet, index, &mig);
+    return facts->mig_profiles[mig.gpu[load->gpu_instance].profile].memory_mib << 20;
+}
+
 uint64_t weir_sim_fleet_memory_for(const struct weir_sim_fleet *fleet, uint32_t index,
                                    const struct weir_sim_load *load, uint64_t asked_bytes)
 {
-    const struct weir_sim_facts *facts = weir_sim_fleet_facts(fleet, index);
-    uint64_t room = facts->memory_total_bytes - facts->memory_reserved_bytes;
+    uint64_t room = room_of(fleet, index, load);
     uint64_t bytes = asked_bytes > 0 ? asked_bytes : usual_bytes(load, room) & ~(PAGE_BYTES - 1);
     struct weir_sim_state state;
 
@@ -154,7 +166,7 @@ uint64_t weir_sim_fleet_memory_for(const struct weir_sim_fleet *fleet, uint32_t 
     for (uint32_t i = 0; i < state.n_loads; i++) {
         uint64_t held = state.loads[i].memory_bytes;
 
-        if (state.loads[i].pid != load->pid)
+        if (state.loads[i].pid != load->pid && state.loads[i].gpu_instance == load->gpu_instance)
             room -= held < room ? held : room;
     }
     return bytes < room ? bytes : room;

@@ -58,6 +58,10 @@ static const char *const weir_sqlite_steps[] = {
     "action INTEGER NOT NULL, next_action INTEGER NOT NULL, since_ms INTEGER NOT NULL, boot BLOB "
     "NOT "
     "NULL) STRICT, WITHOUT ROWID;",
+    /* 3 → 4 */
+    "CREATE TABLE setups(name TEXT NOT NULL PRIMARY KEY, spec TEXT NOT NULL, created_ms INTEGER "
+    "NOT "
+    "NULL) STRICT, WITHOUT ROWID;",
 };
 
 enum { WEIR_SQLITE_VERSION = WEIR_COUNT_OF(weir_sqlite_steps) };

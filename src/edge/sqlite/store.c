@@ -30,6 +30,10 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
     [WEIR_SQLITE_PUT_QUEUE] = "INSERT INTO queues(name, spec, created_ms) VALUES(?1, ?2, ?3) "
                               "ON CONFLICT(name) DO UPDATE SET spec = excluded.spec",
     [WEIR_SQLITE_DELETE_QUEUE] = "DELETE FROM queues WHERE name = ?1",
+    [WEIR_SQLITE_PUT_SETUP] = "INSERT INTO setups(name, spec, created_ms) VALUES(?1, ?2, ?3) "
+                              "ON CONFLICT(name) DO UPDATE SET spec = excluded.spec",
+    [WEIR_SQLITE_DELETE_SETUP] = "DELETE FROM setups WHERE name = ?1",
+    [WEIR_SQLITE_EACH_SETUP] = "SELECT name, spec, created_ms FROM setups ORDER BY name",
     [WEIR_SQLITE_ADD_WORKLOAD] =
         "INSERT INTO workloads(" WEIR_SQLITE_WORKLOAD_COLUMNS
         ", request, digest) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
@@ -405,6 +409,9 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .next_number = weir_sqlite_next_number,
         .put_queue = weir_sqlite_put_queue,
         .delete_queue = weir_sqlite_delete_queue,
+        .put_setup = weir_sqlite_put_setup,
+        .delete_setup = weir_sqlite_delete_setup,
+        .each_setup = weir_sqlite_each_setup,
         .add_workload = weir_sqlite_add_workload,
         .update_workload = weir_sqlite_update_workload,
         .put_task = weir_sqlite_put_task,

@@ -18,6 +18,9 @@ enum weir_sqlite_statement_id {
     WEIR_SQLITE_NEXT_NUMBER,
     WEIR_SQLITE_PUT_QUEUE,
     WEIR_SQLITE_DELETE_QUEUE,
+    WEIR_SQLITE_PUT_SETUP,
+    WEIR_SQLITE_DELETE_SETUP,
+    WEIR_SQLITE_EACH_SETUP,
     WEIR_SQLITE_ADD_WORKLOAD,
     WEIR_SQLITE_ADD_SPEC,
     WEIR_SQLITE_UPDATE_WORKLOAD,
@@ -136,5 +139,11 @@ int weir_sqlite_last_event(void *ctx, int64_t *ret_seq, struct weir_err *err);
 int weir_sqlite_prune(void *ctx, int64_t wall_ms, int64_t event_seq, uint32_t limit,
                       int (*each)(void *arg, const struct weir_task_record *task), void *arg,
                       struct weir_err *err);
+
+/* ---- store_setup.c ---- */
+int weir_sqlite_put_setup(void *ctx, const struct weir_setup_record *setup, struct weir_err *err);
+int weir_sqlite_delete_setup(void *ctx, struct weir_str name, struct weir_err *err);
+int weir_sqlite_each_setup(void *ctx, int (*each)(void *arg, const struct weir_setup_record *setup),
+                           void *arg, struct weir_err *err);
 
 #endif

@@ -324,6 +324,7 @@ static void admits_what_can_start(void **state)
             struct weir_shape shapes[2];
             struct weir_workload workload;
             struct weir_ask ask;
+            struct weir_err err = WEIR_ERR_INIT;
             bool is_admitted;
             struct bench b;
 
@@ -337,15 +338,16 @@ static void admits_what_can_start(void **state)
             ask.roles = roles;
             ask.shapes = shapes;
             is_admitted =
-                weir_admit(weir_edit_view(b.edit), &b.policy, &ask, &scratch, &refusal, NULL) == 0;
+                weir_admit(weir_edit_view(b.edit), &b.policy, &ask, &scratch, &refusal, &err) == 0;
             weir_arena_finish(&scratch);
             add_job(&b, alone.jobs[j]);
             settle_all(&b, 50);
             if (is_admitted != (strchr(states(&b, w.jobs[j].name), 'R') != NULL) &&
                 w.jobs[j].lead_cpus == 0)
-                fail_msg("seed %llu: %s is %s, and then: %s (%s)", (unsigned long long)(seed + i),
-                         w.jobs[j].name, is_admitted ? "admitted" : "refused",
-                         states(&b, w.jobs[j].name), why(&b, w.jobs[j].name));
+                fail_msg("seed %llu: %s is %s (%s), and then: %s (%s)",
+                         (unsigned long long)(seed + i), w.jobs[j].name,
+                         is_admitted ? "admitted" : "refused", err.text, states(&b, w.jobs[j].name),
+                         why(&b, w.jobs[j].name));
             n[is_admitted]++;
             bench_finish(&b);
         }

@@ -625,6 +625,8 @@ static void test_openapi_schemas(void **state)
                                 read_schema("workload", &arena)));
     assert_true(weir_tree_equal(weir_tree_path(answer.json, "components.schemas.QueueResource"),
                                 read_schema("queue", &arena)));
+    assert_true(weir_tree_equal(weir_tree_path(answer.json, "components.schemas.GpuSetupResource"),
+                                read_schema("gpusetup", &arena)));
     api_answer_finish(&answer);
     weir_arena_finish(&arena);
 }
