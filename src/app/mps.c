@@ -20,25 +20,19 @@ enum {
     CAUSE_MAX = WEIR_MPS_WHY_MAX + 8,
 };
 
-static struct weir_server_mps *find_mark(struct weir_server *server, struct weir_str uuid)
+/* Most GPUs never have a daemon, and no mark: a large fleet makes a short list. NULL: there is
+ * none, or no memory for one. */
+static struct weir_server_mps *mark_of(struct weir_server *server, struct weir_str uuid, bool makes)
 {
-    weir_vec_foreach (mark, &server->mps_marks)
-        if (weir_str_eq_c(uuid, mark->uuid))
-            return mark;
-    return NULL;
-}
-
-static struct weir_server_mps *mark_of(struct weir_server *server, struct weir_str uuid)
-{
-    struct weir_server_mps *mark = find_mark(server, uuid);
     struct weir_server_mps fresh = {0};
 
-    if (mark != NULL)
-        return mark;
-    if (uuid.len >= sizeof(fresh.uuid))
+    for (size_t i = 0; i < server->mps_marks.n; i++)
+        if (weir_str_eq_c(uuid, server->mps_marks.items[i].uuid))
+            return &server->mps_marks.items[i];
+    if (!makes || uuid.len >= sizeof(fresh.uuid))
         return NULL;
-    memcpy(fresh.uuid, uuid.ptr, uuid.len);
-    return weir_vec_push(&server->mps_marks, fresh) < 0 ? NULL : find_mark(server, uuid);
+    weir_str_format(fresh.uuid, sizeof(fresh.uuid), "%.*s", WEIR_STR_ARG(uuid));
+    return weir_vec_push(&server->mps_marks, fresh) < 0 ? NULL : weir_vec_last(&server->mps_marks);
 }
 
 /* ---- what a device can ---- */
@@ -178,15 +172,15 @@ int weir_server_see_mps(struct weir_server *server, uint32_t device, uint32_t ca
     struct weir_mps_facts facts;
     struct weir_server_mps *mark;
     struct weir_device *row;
+    bool has_one;
     int r = 0;
 
     if (server->mps.ctx == NULL || known->kind != WEIR_DEVICE_WHOLE)
         return 0;
     server->mps.look(server->mps.ctx, uuid, &facts);
-    /* Most GPUs never have one: a large fleet makes a short list. */
-    mark = facts.state != WEIR_MPS_OFF || facts.n_failures > 0 ? mark_of(server, uuid)
-                                                               : find_mark(server, uuid);
-    if (mark == NULL && (facts.state != WEIR_MPS_OFF || facts.n_failures > 0))
+    has_one = facts.state != WEIR_MPS_OFF || facts.n_failures > 0;
+    mark = mark_of(server, uuid, has_one);
+    if (mark == NULL && has_one)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for an MPS daemon");
     now.can_mps = can_mps;
     now.mps = facts.state;
@@ -226,7 +220,7 @@ void weir_server_share(struct weir_server *server, const struct weir_action *act
     if (action->amount == 0) {
         server->mps.end(server->mps.ctx, uuid);
     } else if (server->mps.begin(server->mps.ctx, uuid, &cannot) < 0) {
-        mark = mark_of(server, uuid);
+        mark = mark_of(server, uuid, true);
         r = mark != NULL ? note_failure(server, mark, cannot.text, &err) : WEIR_E_NO_MEMORY;
     }
     if (r == 0)
