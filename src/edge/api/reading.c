@@ -225,6 +225,30 @@ static void put_mig(struct weir_json_writer *w, const struct weir_gpu_device *gp
     weir_json_object_end(w);
 }
 
+static void put_nvlinks(struct weir_json_writer *w, const struct weir_gpu_device *gpu)
+{
+    static const char *const kinds[WEIR_GPU_LINK_KIND_MAX] = {"gpu", "switch", "cpu", "unknown"};
+
+    weir_json_key(w, "nvlinks");
+    if ((gpu->valid & WEIR_GPU_HAS_LINKS) == 0) {
+        weir_json_null(w);
+        return;
+    }
+    weir_json_array_begin(w);
+    for (uint32_t i = 0; i < gpu->n_links; i++) {
+        const struct weir_gpu_nvlink *link = &gpu->links[i];
+
+        weir_json_object_begin(w);
+        put_i64(w, "link", link->link);
+        weir_api_put_str(w, "to", weir_str(kinds[link->kind]));
+        weir_json_key(w, "active");
+        weir_json_bool(w, link->is_active);
+        weir_api_put_name(w, "peer", link->peer_pci);
+        weir_json_object_end(w);
+    }
+    weir_json_array_end(w);
+}
+
 void weir_api_put_reading(struct weir_json_writer *w, struct weir_api *api,
                           const struct weir_gpu_device *gpu)
 {
@@ -242,5 +266,6 @@ void weir_api_put_reading(struct weir_json_writer *w, struct weir_api *api,
     put_metrics(w, sample != NULL ? &sample->metrics : &none);
     put_processes(w, api, gpu->uuid, sample);
     put_mig(w, gpu);
+    put_nvlinks(w, gpu);
     weir_json_object_end(w);
 }
