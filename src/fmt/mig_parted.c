@@ -7,6 +7,8 @@
 #include "base/err.h"
 #include "base/tree.h"
 
+#include <inttypes.h>
+
 enum { NAMES_MAX = 256, HINT_MAX = 200, INDEX_MAX = 1023, COUNT_MAX = 16 };
 
 struct reading {
@@ -124,15 +126,38 @@ static bool is_filter(struct weir_str text)
     return true;
 }
 
+/* YAML takes 0x20B210DE for a number where it is not quoted. What cannot be one of these stays. */
+static int written_out(struct reading *in, const struct weir_tree *filter, struct weir_str *ret)
+{
+    uint64_t value;
+    const char *text;
+
+    *ret = filter->text;
+    if (!weir_str_to_u64(filter->text, &value) || value >> 16 == 0 || value > UINT32_MAX)
+        return 0;
+    text = weir_arena_printf(in->arena, "0x%08" PRIX64, value);
+    if (text == NULL)
+        return weir_error(in->err, WEIR_E_NO_MEMORY, "no memory for a setup");
+    *ret = weir_str(text);
+    return 0;
+}
+
 static int add_filter(struct reading *in, const struct weir_tree *filter, struct weir_tree *list)
 {
-    struct weir_str text = filter->text; /* YAML takes it for a number where it is not quoted */
+    struct weir_str text = filter->text;
+    struct weir_tree *node;
 
+    if (filter->kind == WEIR_TREE_NUMBER && written_out(in, filter, &text) < 0)
+        return WEIR_E_NO_MEMORY;
     if (text.len == 0 || !is_filter(text)) {
-        weir_tree_error(filter, in->err, "'%.*s' is no device-filter", WEIR_STR_ARG(text));
+        weir_tree_error(filter, in->err, "'%.*s' is no device-filter", WEIR_STR_ARG(filter->text));
         return weir_error_hint(in->err, "write it like 0x20B210DE: device and vendor");
     }
-    return add(in, list, WEIR_TREE_STRING, "", filter) == NULL ? (int)WEIR_E_NO_MEMORY : 0;
+    node = add(in, list, WEIR_TREE_STRING, "", filter);
+    if (node == NULL)
+        return WEIR_E_NO_MEMORY;
+    node->text = text;
+    return 0;
 }
 
 static int read_filter(struct reading *in, const struct weir_tree *entry, struct weir_tree *select)

@@ -93,6 +93,8 @@ static void faults_are_named(void **state)
                    "", 6, "number", "");
     assert_refused(HEAD "  - devices: all\n    device-filter: 20B2\n    mig-enabled: false\n", "",
                    5, "no device-filter", "0x20B210DE");
+    assert_refused(HEAD "  - devices: all\n    device-filter: 8370\n    mig-enabled: false\n", "",
+                   5, "'8370' is no device-filter", "0x20B210DE");
     assert_refused(HEAD "  - {devices: [0, 1], mig-enabled: false}\n"
                         "  - {devices: [1], mig-enabled: false}\n",
                    "", 5, "GPU 1 is in two", "");
