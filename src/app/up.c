@@ -59,6 +59,7 @@ struct up {
     struct weir_gpus *gpus;
     struct weir_mps_supervisor *mps; /* NULL: it could not be opened */
     char mps_exe[PATH_BYTES];
+    struct weir_err no_mps; /* why the daemons cannot be watched over; code 0: they are */
     struct weir_gpu_tests *gpu_tests;
     struct weir_kernlog *kernlog; /* NULL: it may not be read */
     bool kernlog_is_broken;       /* and cannot be watched */
@@ -596,12 +597,11 @@ static int choose_mps(struct up *up, struct weir_mps_program *ret_program, struc
 static int open_mps(struct up *up, struct weir_err *err)
 {
     struct weir_mps_program program;
-    struct weir_err why = WEIR_ERR_INIT;
     int r = choose_mps(up, &program, err);
 
-    if (r == 0 && weir_mps_open(up->data_dir, &program, weir_mps_times_default(), &up->mps,
-                                &up->server.mps, &why) < 0)
-        weir_log_warn("mps", "no GPU is shared under MPS: %s", why.text);
+    if (r == 0)
+        (void)weir_mps_open(up->data_dir, &program, weir_mps_times_default(), &up->mps,
+                            &up->server.mps, &up->no_mps);
     return r;
 }
 
@@ -709,7 +709,9 @@ static void close_all(struct up *up)
 
 static void say_confinement(const struct up *up)
 {
-    if (up->mps != NULL && !up->server.mps.can_begin)
+    if (up->mps == NULL)
+        weir_log_warn("mps", "no GPU is shared under MPS: %s", up->no_mps.text);
+    else if (!up->server.mps.can_begin)
         weir_log_info("mps", "%s: no GPU is shared under MPS",
                       up->options->mps_control != NULL ? "it is off"
                                                        : "no nvidia-cuda-mps-control along PATH");

@@ -36,8 +36,12 @@ def starts(t):
         return []
 
 
+def folder_of(gpu):
+    return gpu['key'].rpartition('-')[2]
+
+
 def daemons(t):
-    """Pids of the control daemons of this test, by GPU."""
+    """Pids of the control daemons of this test, by the folders of their GPUs."""
     found = {}
     for name in os.listdir('/proc'):
         try:
@@ -93,10 +97,10 @@ def test_shares(t):
         assert server.wait_state(job, 'running')['isolation'] == 'memory', server.job(job)
     gpu = gpu_of(server, jobs[0])
     assert gpu_of(server, jobs[1])['key'] == gpu['key'] and gpu['sharers_isolation'] == 'memory' and gpu['sharers_max'] == 48, gpu
-    assert sorted(mps(server)) == ['off', 'on'] and len(daemons(t)[gpu['key']]) == 1, (mps(server), daemons(t))
+    assert sorted(mps(server)) == ['off', 'on'] and len(daemons(t)[folder_of(gpu)]) == 1, (mps(server), daemons(t))
     for job in jobs:
         said = wait_for('the environment', lambda: output(server, job))
-        place = f'{t.data}/mps/{gpu["key"]}'
+        place = f'{t.data}/mps/{folder_of(gpu)}'
         assert f'CUDA_MPS_PIPE_DIRECTORY={place}/pipe\n' in said and f'CUDA_MPS_LOG_DIRECTORY={place}/log\n' in said, said
         assert 'CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=20480M\n' in said and f'CUDA_VISIBLE_DEVICES={gpu["key"]}\n' in said, said
         assert 'evil' not in said and 'PERCENTAGE' not in said, said
@@ -129,14 +133,14 @@ def test_dies(t):
     for job in (failing, staying):
         server.wait_state(job, 'running')
     gpu = gpu_of(server, failing)
-    os.kill(daemons(t)[gpu['key']][0], signal.SIGKILL)
+    os.kill(daemons(t)[folder_of(gpu)][0], signal.SIGKILL)
     wait_for('its death to be seen', lambda: 'gpu.mps-died' in kinds(server, gpu))
     with open(t.dir + '/go', 'w', encoding='utf-8'):
         pass
     ended = server.wait_ended(failing)
     assert 'the MPS daemon of its GPU died while it ran' in json.dumps(ended) + server.cli('get', 'events', failing, '-o', 'json').stdout.decode(), ended
     wait_for('another one', lambda: gpu_of(server, staying)['mps'] == 'on')
-    assert len(daemons(t)[gpu['key']]) == 1 and len(starts(t)) == 2, (daemons(t), starts(t))
+    assert len(daemons(t)[folder_of(gpu)]) == 1 and len(starts(t)) == 2, (daemons(t), starts(t))
     assert server.job(staying)['state'] == 'running'
 
 

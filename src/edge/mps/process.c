@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FILE_PATH_MAX = WEIR_MPS_PATH_MAX + 16, RECORD_MAX = 96, ENV_MAX = 8, ENTRY_MAX = 4096 };
+enum { FILE_PATH_MAX = WEIR_MPS_PATH_MAX + 16, RECORD_MAX = 160, ENV_MAX = 8, ENTRY_MAX = 4096 };
 
 /* What tells the daemon and its servers from its clients, which have the same directories. */
 #define MARKER "WEIR_MPS_DAEMON"
@@ -106,6 +106,7 @@ struct start {
     const struct weir_mps_program *program;
     const char *told;   /* a word more of argv, or NULL */
     const char *folder; /* of a daemon: it leaves its name there; else NULL */
+    const char *uuid;   /* of its GPU */
     pid_t parent;
     char *const *envp;
     int in_fd;
@@ -126,6 +127,7 @@ static bool leave_name(const struct start *start)
     n = snprintf(text, sizeof(text), "%d %" PRIu64 " ", self.pid, self.start_ticks);
     for (size_t i = 0; i < sizeof(start->boot_id); i++)
         n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", start->boot_id[i]);
+    n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", start->uuid);
     file_in(start->folder, "daemon", path);
     file_in(start->folder, "daemon.part", part);
     weir_cleanup_fd int fd = open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -189,7 +191,8 @@ static int run(const struct start *start, struct weir_mps_process *ret_process,
 int weir_mps_start(const struct weir_mps_program *program, const char *folder, const char *uuid,
                    struct weir_mps_process *ret_process, struct weir_err *err)
 {
-    struct start start = {.program = program, .told = "-f", .folder = folder, .parent = getpid()};
+    struct start start = {
+        .program = program, .told = "-f", .folder = folder, .uuid = uuid, .parent = getpid()};
     struct env env = {0};
     char path[FILE_PATH_MAX];
     weir_cleanup_fd int in_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -250,12 +253,14 @@ static bool is_of_this_boot(struct weir_str hex)
     return weir_str_eq_c(hex, text);
 }
 
-bool weir_mps_find(const char *folder, struct weir_mps_process *ret_process)
+bool weir_mps_find(const char *folder, struct weir_mps_process *ret_process,
+                   char ret_uuid[WEIR_MPS_UUID_MAX])
 {
     char text[RECORD_MAX];
     struct weir_str rest;
     struct weir_str pid_text;
     struct weir_str ticks_text;
+    struct weir_str boot_text;
     struct weir_proc proc;
     uint64_t pid;
     uint64_t ticks;
@@ -265,8 +270,9 @@ bool weir_mps_find(const char *folder, struct weir_mps_process *ret_process)
         return false;
     rest = weir_str(text);
     if (!weir_str_split(&rest, ' ', &pid_text) || !weir_str_split(&rest, ' ', &ticks_text) ||
-        !weir_str_to_u64(pid_text, &pid) || !weir_str_to_u64(ticks_text, &ticks) || pid <= 1 ||
-        pid > INT32_MAX || !is_of_this_boot(rest))
+        !weir_str_split(&rest, ' ', &boot_text) || !weir_str_to_u64(pid_text, &pid) ||
+        !weir_str_to_u64(ticks_text, &ticks) || pid <= 1 || pid > INT32_MAX ||
+        !is_of_this_boot(boot_text) || rest.len == 0 || rest.len >= WEIR_MPS_UUID_MAX)
         return false;
     /* The descriptor first: what is read of the pid then is of the same process, or of a later one,
      * which began later. */
@@ -279,6 +285,7 @@ bool weir_mps_find(const char *folder, struct weir_mps_process *ret_process)
         return false;
     }
     *ret_process = (struct weir_mps_process){(pid_t)pid, fd, false};
+    snprintf(ret_uuid, WEIR_MPS_UUID_MAX, "%.*s", WEIR_STR_ARG(rest));
     return true;
 }
 

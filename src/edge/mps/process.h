@@ -1,7 +1,8 @@
 /* edge/mps/process.h — the processes of MPS: a control daemon, and the short-lived control program
  * that asks it something. All are started without waiting for them.
  *
- * A daemon has a folder: `pipe` and `log`, and `daemon`, which names its process. That file is
+ * A daemon has a folder: `pipe` and `log`, and `daemon`, which names its process and its GPU. That
+ * file is
  * written by the process itself before it becomes the control program: so none is ever there that
  * the file does not name. */
 #ifndef WEIR_EDGE_MPS_PROCESS_H
@@ -19,9 +20,11 @@ struct weir_err;
 enum {
     WEIR_MPS_PATH_MAX = 108,
     WEIR_MPS_SOCKET_MAX = sizeof("/pipe/control_privileged"),
-    /* Of the data directory, where GPUs have names as NVIDIA's driver gives them. */
-    WEIR_MPS_DATA_DIR_MAX = WEIR_MPS_PATH_MAX - WEIR_MPS_SOCKET_MAX - sizeof("/mps") -
-                            sizeof("GPU-00000000-0000-0000-0000-000000000000") + 1,
+    /* Of the data directory, where GPUs have names as NVIDIA's driver gives them: a folder is
+     * called by the last part of such a name. */
+    WEIR_MPS_DATA_DIR_MAX =
+        WEIR_MPS_PATH_MAX - WEIR_MPS_SOCKET_MAX - sizeof("/mps") - sizeof("000000000000") + 1,
+    WEIR_MPS_UUID_MAX = 64,
 };
 
 struct weir_mps_program {
@@ -48,8 +51,9 @@ int weir_mps_make_folder(const char *folder, struct weir_err *err);
  */
 int weir_mps_start(const struct weir_mps_program *program, const char *folder, const char *uuid,
                    struct weir_mps_process *ret_process, struct weir_err *err);
-/* The daemon that the folder names, if it lives. */
-bool weir_mps_find(const char *folder, struct weir_mps_process *ret_process);
+/* The daemon that the folder names, if it lives, and its GPU. */
+bool weir_mps_find(const char *folder, struct weir_mps_process *ret_process,
+                   char ret_uuid[WEIR_MPS_UUID_MAX]);
 /* Starts the control program on a line for the daemon of the folder. Its output goes to
  * *ret_output, a file. */
 int weir_mps_ask(const struct weir_mps_program *program, const char *folder, const char *line,

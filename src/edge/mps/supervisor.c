@@ -16,7 +16,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { UUID_MAX = 64, ANCESTORS_MAX = 4 };
+enum { ANCESTORS_MAX = 4 };
 #define NEVER       INT64_MAX
 #define HEALTH_LINE "get_default_active_thread_percentage\n"
 
@@ -31,7 +31,7 @@ enum phase {
 };
 
 struct mps_daemon {
-    char uuid[UUID_MAX];
+    char uuid[WEIR_MPS_UUID_MAX];
     char folder[WEIR_MPS_PATH_MAX];
     char pipe_dir[WEIR_MPS_PATH_MAX];
     char log_dir[WEIR_MPS_PATH_MAX];
@@ -307,16 +307,32 @@ static struct mps_daemon *find(const struct weir_mps_supervisor *s, struct weir_
     return NULL;
 }
 
-/* The name becomes a folder's. */
+/* What is behind the last dash: paths of sockets are short. */
+static struct weir_str folder_name(struct weir_str uuid)
+{
+    size_t from = uuid.len;
+
+    while (from > 0 && uuid.ptr[from - 1] != '-')
+        from--;
+    return weir_str_sub(uuid, from, uuid.len);
+}
+
+/* The end of the name becomes a folder's. */
 static int check_uuid(const struct weir_mps_supervisor *s, struct weir_str uuid,
                       struct weir_err *err)
 {
-    if (uuid.len == 0 || uuid.ptr[0] == '.' || weir_str_find_char(uuid, '/') >= 0)
+    struct weir_str name = folder_name(uuid);
+
+    if (name.len == 0 || name.ptr[0] == '.' || weir_str_find_char(name, '/') >= 0)
         return weir_error(err, WEIR_E_INVALID, "the name of the GPU cannot be that of a folder");
-    if (uuid.len >= UUID_MAX ||
-        strlen(s->root) + 1 + uuid.len + WEIR_MPS_SOCKET_MAX > WEIR_MPS_PATH_MAX)
+    if (uuid.len >= WEIR_MPS_UUID_MAX ||
+        strlen(s->root) + 1 + name.len + WEIR_MPS_SOCKET_MAX > WEIR_MPS_PATH_MAX)
         return weir_error(err, WEIR_E_TOO_LARGE,
                           "the name of the GPU is too long for the sockets of MPS");
+    for (size_t i = 0; i < s->daemons.n; i++)
+        if (weir_str_eq(folder_name(weir_str(s->daemons.items[i]->uuid)), name))
+            return weir_error(err, WEIR_E_UNSUPPORTED,
+                              "the name of the GPU ends as that of another one under MPS");
     return 0;
 }
 
@@ -338,9 +354,10 @@ static int add(struct weir_mps_supervisor *s, struct weir_str uuid, struct mps_d
                              .due_ms = NEVER,
                              .ask_ms = NEVER};
     snprintf(d->uuid, sizeof(d->uuid), "%.*s", WEIR_STR_ARG(uuid));
-    weir_str_format(d->folder, sizeof(d->folder), "%s/%s", s->root, d->uuid);
-    weir_str_format(d->pipe_dir, sizeof(d->pipe_dir), "%s/%s/pipe", s->root, d->uuid);
-    weir_str_format(d->log_dir, sizeof(d->log_dir), "%s/%s/log", s->root, d->uuid);
+    weir_str_format(d->folder, sizeof(d->folder), "%s/%.*s", s->root,
+                    WEIR_STR_ARG(folder_name(uuid)));
+    weir_str_format(d->pipe_dir, sizeof(d->pipe_dir), "%s/pipe", d->folder);
+    weir_str_format(d->log_dir, sizeof(d->log_dir), "%s/log", d->folder);
     *ret = d;
     return 0;
 }
@@ -429,17 +446,25 @@ static bool owns(void *ctx, uint32_t pid)
 
 static int adopt(struct weir_mps_supervisor *s, const char *name, int64_t now, struct weir_err *err)
 {
+    char folder[WEIR_MPS_PATH_MAX];
+    char uuid[WEIR_MPS_UUID_MAX];
+    struct weir_mps_process process;
     struct mps_daemon *d;
-    int r = add(s, weir_str(name), &d, err);
+    int r;
 
-    if (r == WEIR_E_INVALID || r == WEIR_E_TOO_LARGE)
+    if (strlen(s->root) + 1 + strlen(name) + WEIR_MPS_SOCKET_MAX > WEIR_MPS_PATH_MAX)
         return 0; /* then it is no folder of ours */
-    if (r < 0)
-        return r;
-    if (!weir_mps_find(d->folder, &d->process)) {
-        weir_mps_clear(d->folder);
+    weir_str_format(folder, sizeof(folder), "%s/%s", s->root, name);
+    if (!weir_mps_find(folder, &process, uuid)) {
+        weir_mps_clear(folder);
         return 0;
     }
+    r = add(s, weir_str(uuid), &d, err);
+    if (r < 0) {
+        weir_mps_forget(&process);
+        return r == WEIR_E_NO_MEMORY ? r : 0;
+    }
+    d->process = process;
     watch(s, &d->process);
     d->is_wanted = true;
     enter(s, d, s->program.exe != NULL ? BEGINNING : ON, NEVER);

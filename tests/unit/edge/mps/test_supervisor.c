@@ -19,8 +19,10 @@
 
 #include <cmocka.h>
 
-#define UUID  "GPU-8fb6ec36-4e7f-4a6b-9d1c-0a9b3b9f5c11"
-#define OTHER "GPU-8fb6ec36-4e7f-4a6b-9d1c-0a9b3b9f5c12"
+#define END       "0a9b3b9f5c11"
+#define OTHER_END "0a9b3b9f5c12"
+#define UUID      "GPU-8fb6ec36-4e7f-4a6b-9d1c-" END
+#define OTHER     "GPU-8fb6ec36-4e7f-4a6b-9d1c-" OTHER_END
 
 enum { PATIENCE_MS = 30000, TEXT_MAX = 16384 };
 
@@ -103,14 +105,15 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct weir_mps_process left;
+    char uuid[WEIR_MPS_UUID_MAX];
 
     close_it();
-    if (weir_mps_find(temp_path("mps/" UUID), &left)) {
+    if (weir_mps_find(temp_path("mps/" END), &left, uuid)) {
         weir_mps_signal(&left, SIGKILL);
         weir_mps_forget(&left);
     }
-    weir_mps_clear(temp_path("mps/" UUID));
-    weir_mps_clear(temp_path("mps/" OTHER));
+    weir_mps_clear(temp_path("mps/" END));
+    weir_mps_clear(temp_path("mps/" OTHER_END));
     while (waitpid(-1, NULL, 0) > 0)
         continue;
     return temp_dir_remove(state);
@@ -175,10 +178,12 @@ static void end(const char *uuid)
 static pid_t daemon_pid(void)
 {
     struct weir_mps_process process;
+    char uuid[WEIR_MPS_UUID_MAX];
     pid_t pid;
 
-    if (!weir_mps_find(temp_path("mps/" UUID), &process))
+    if (!weir_mps_find(temp_path("mps/" END), &process, uuid))
         return 0;
+    assert_string_equal(uuid, UUID);
     pid = process.pid;
     weir_mps_forget(&process);
     return pid;
@@ -198,8 +203,8 @@ static void one_begins_and_ends(void **state)
     wait_state(UUID, WEIR_MPS_ON);
     assert_int_equal(n_starts(), 1);
     assert_non_null(strstr(read_file("starts"), "\"CUDA_VISIBLE_DEVICES\": \"" UUID "\""));
-    assert_non_null(strstr(read_file("starts"), "/mps/" UUID "/log\""));
-    assert_int_equal(stat(temp_path("mps/" UUID "/pipe"), &st), 0);
+    assert_non_null(strstr(read_file("starts"), "/mps/" END "/log\""));
+    assert_int_equal(stat(temp_path("mps/" END "/pipe"), &st), 0);
     assert_int_equal(st.st_mode & 0777, 0755);
     assert_true(port.owns(port.ctx, (uint32_t)daemon_pid()));
     assert_false(port.owns(port.ctx, (uint32_t)getpid()));
@@ -390,7 +395,8 @@ static void names_that_are_no_folders_are_refused(void **state)
     struct weir_err err = WEIR_ERR_INIT;
 
     (void)state;
-    assert_int_equal(port.begin(port.ctx, WEIR_STR("../x"), &err), WEIR_E_INVALID);
+    assert_int_equal(port.begin(port.ctx, WEIR_STR("GPU-../x"), &err), WEIR_E_INVALID);
+    assert_int_equal(port.begin(port.ctx, WEIR_STR("GPU-"), &err), WEIR_E_INVALID);
     assert_int_equal(port.begin(port.ctx, WEIR_STR(""), &err), WEIR_E_INVALID);
     assert_int_equal(port.begin(port.ctx, WEIR_STR(UUID "0123456789012345678901234567890123456789"),
                                 &err),
