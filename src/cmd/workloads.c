@@ -24,18 +24,27 @@ static const struct weir_sheet_column columns[] = {
     {.title = "REASON", .stretches = true},
 };
 
-/* How many it holds, with the tasks of an array that run; "20Gi" or "3x20Gi" of such it shares. */
+/* How many it holds, with the tasks of an array that run; of such it shares "20Gi" or "3x20Gi", or
+ * "0.25"; of instances "1g.10gb". */
 static void add_gpus(struct weir_sheet *table, const struct weir_tree *item)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SHEET_BYTES_MAX);
     const struct weir_tree *gpus = weir_tree_get(item, "gpus");
     uint32_t n = gpus != NULL ? gpus->n_children : 0;
     int64_t budget = weir_client_i64(item, "gpu_memory_bytes", 0);
+    const struct weir_tree *part = weir_tree_get(item, "gpu_part");
+    struct weir_str profile = weir_client_text(item, "mig_profile");
+    bool is_part = part != NULL && part->kind == WEIR_TREE_NUMBER;
+    bool is_counted = budget == 0 && !is_part && profile.len == 0;
 
-    if (n > 0 && (budget == 0 || n > 1))
-        weir_buf_printf(&text, "%u%s", n, budget > 0 ? "x" : "");
-    if (n > 0 && budget > 0)
+    if (n > 0 && (is_counted || n > 1))
+        weir_buf_printf(&text, "%u%s", n, is_counted ? "" : "x");
+    if (n > 0 && profile.len > 0)
+        weir_buf_str(&text, profile);
+    else if (n > 0 && budget > 0)
         weir_quantity_format_bytes(budget, &text);
+    else if (n > 0 && is_part)
+        weir_buf_str(&text, part->text);
     weir_sheet_add(table, weir_buf_view(&text));
 }
 

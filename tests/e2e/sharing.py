@@ -77,9 +77,17 @@ def test_a_job_is_told_its_budget(t):
     assert said == 'budget=\n', said
 
 
-def test_parts_are_asked_for_by_memory(t):
+def test_parts_of_a_gpu(t):
     server = t.serve(*TWO)
-    document = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['x'], 'gpus': 0.25}}
+    document = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['sleep', '600'], 'gpus': 0.25}}
+    for _ in range(2):
+        status, answer = server.post('/v1/workloads', document)
+        assert status == 201, answer
+        job = server.wait_state(answer['id'], 'running')
+        assert job['gpu_part'] == 0.25 and job['gpu_memory_bytes'] is None and job['isolation'] == 'none', job
+    assert sorted(gpu['held'] for gpu in server.gpus()) == [0, 0.5], server.gpus()
+    assert server.cli('ps').stdout.decode().count(' 0.25 ') == 2
+    document['spec']['gpus'] = 1.5
     status, answer = server.post('/v1/workloads', document)
     assert status == 400 and answer['error']['field'] == 'spec.gpus' and 'gpuMemory' in answer['error']['hint'], answer
     said = server.cli('run', '--gpu-memory', '100Gi', '--', 'true', check=1).stderr.decode()

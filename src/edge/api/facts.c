@@ -153,22 +153,41 @@ static uint32_t first_holding(const struct weir_world *world, const struct weir_
     return t;
 }
 
-/* Its budget on a GPU that it shares, and what walls it off there. */
+/* The instances that it holds, or asks for by profile. */
+static void put_profile(struct weir_json_writer *w, const struct weir_world *world,
+                        const struct weir_shape *shape, uint32_t hold)
+{
+    uint32_t profile = shape != NULL ? shape->mig_profile : WEIR_NONE;
+
+    if (hold != WEIR_NONE)
+        profile = weir_world_device(world, weir_world_hold(world, hold)->device)->mig_profile;
+    weir_api_put_name(w, "mig_profile",
+                      profile != WEIR_NONE ? weir_world_mig_name(world, profile) : WEIR_STR(""));
+}
+
+/* Its part or its budget of a GPU that it shares, and what walls it off there. */
 static void put_sharing(struct weir_json_writer *w, const struct weir_world *world, uint32_t row)
 {
     const struct weir_workload *job = row != WEIR_NONE ? weir_world_workload(world, row) : NULL;
     const struct weir_shape *shape = NULL;
     uint32_t task = job != NULL ? first_holding(world, job) : WEIR_NONE;
     uint32_t hold = task != WEIR_NONE ? weir_world_task(world, task)->first_hold : WEIR_NONE;
+    bool is_part;
 
     if (job != NULL)
         shape = weir_world_shape(world, weir_world_role(world, job->first_role)->shape);
+    is_part = shape != NULL && shape->n_devices > 0 && shape->device_mgpu < WEIR_MGPU_PER_GPU;
     weir_json_key(w, "gpu_memory_bytes");
-    if (shape != NULL && shape->n_devices > 0 && shape->device_mgpu < WEIR_MGPU_PER_GPU &&
-        shape->device_memory_bytes > 0)
+    if (is_part && shape->device_memory_bytes > 0)
         weir_json_i64(w, shape->device_memory_bytes);
     else
         weir_json_null(w);
+    weir_json_key(w, "gpu_part");
+    if (is_part && shape->device_memory_bytes == 0)
+        put_milli(w, shape->device_mgpu);
+    else
+        weir_json_null(w);
+    put_profile(w, world, shape, hold);
     weir_api_put_name(w, "isolation",
                       hold == WEIR_NONE
                           ? WEIR_STR("")
