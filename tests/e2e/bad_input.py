@@ -9,7 +9,7 @@ FLAGS = [
     (['run', '--gpuz', '1', '--', 'true'], 2, ['gpuz', '--gpus']),
     (['run', '--gpus', 'many', '--', 'true'], 2, ['many']),
     (['run', '--gpus', '-1', '--', 'true'], 2, ['-1']),
-    (['run', '--gpus', '0.5', '--', 'true'], 2, ["'0.5' GPUs: it must be a whole number", 'gpuMemory']),
+    (['run', '--gpus', '1.5', '--', 'true'], 2, ["'1.5' GPUs", 'whole']),
     (['run', '--sim-profile', 'x', '--', 'true'], 2, ['--sim-profile']),
     (['run', '--name', '42', '--', 'true'], 2, ['42', 'job-42']),
     (['run', '--gpus', '1.5', '--', 'true'], 2, ['1.5']),

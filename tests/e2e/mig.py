@@ -1,6 +1,7 @@
 """GPUs that are cut into MIG instances: by who waits, by setups, by files of mig-parted."""
 import json
 import os
+import re
 import subprocess
 import time
 
@@ -212,6 +213,24 @@ def test_mode_by_setup(t):
     assert not profiles(server)
     again = server.submit('--gpus', '1', '--', 'sleep', '600')
     server.wait_state(again, 'running')
+
+
+def test_the_page_of_setups(t):
+    """docs/operating.md: its setup can be applied, and what it says is reached."""
+    server = fleet(t, '4xA100-SXM4-80', mig=False)
+    with open(os.path.join(weirlib.ROOT, 'docs/operating.md'), encoding='utf-8') as file:
+        (text,) = re.findall(r'^```yaml setup\n(.*?)^```', file.read(), re.M | re.S)
+    server.cli('apply', '-f', write(t, 'setup.yaml', text))
+    wait_for('the layout', lambda: profiles(server) == ['1g.10gb'] * 4 + ['3g.40gb'])
+    whole = {gpu['index']: gpu for gpu in server.gpus() if gpu['kind'] == 'gpu'}
+    assert [whole[i]['mig']['mode'] for i in range(4)] == ['on', 'on', 'off', 'off'], whole
+    assert [whole[i]['sharing'] for i in (2, 3)] == ['time-slicing', 'never'] and whole[2]['replicas'] == 4, whole
+    turns = [server.submit('--gpus', '0.25', '--', 'sleep', '600') for _ in range(5)]
+    for job in turns[:4]:
+        assert server.wait_state(job, 'running')['gpus'] == [whole[2]['key']]
+    assert server.job(turns[4])['state'] == 'queued', 'there are four turns'
+    job = server.wait_state(server.submit('--mig', '2g.20gb', '--', 'sleep', '600'), 'running')
+    assert job['mig_profile'] == '2g.20gb' and server.cli('ps').stdout.decode().count(' 2g.20gb ') == 1, job
 
 
 def test_killed_while_it_reshapes(t):

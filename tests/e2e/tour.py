@@ -111,8 +111,8 @@ def test_the_page_of_jobs_names_everything(t):
     with open(os.path.join(weirlib.ROOT, 'data/schema/workload.json'), encoding='utf-8') as file:
         spec = json.load(file)['properties']['spec']['properties']
     named = re.findall(r'(?m)^  (\w+):', text.partition('spec:')[2])
-    # An array and a gang in one do not go together: it stands in the remark.
-    assert 'array: 100' in text and sorted(named + ['array']) == sorted(spec), set(spec) ^ set(named)
+    # An array and a gang in one do not go together, nor do instances and a model with a budget: they stand in remarks.
+    assert 'array: 100' in text and '`mig: ' in text and sorted(named + ['array', 'mig']) == sorted(spec), set(spec) ^ set(named)
     # The machine of a test is smaller than that of the page.
     small = text.replace('/data/run1', t.dir).replace('cpu: 4 ', 'cpu: 500m').replace('memory: 32Gi', 'memory: 64Mi')
     path = os.path.join(t.dir, 'job.yaml')

@@ -10,7 +10,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), 'e2e'))
 import weirlib
 
-WEIR, CUDA = sys.argv[1:3]
+WEIR, CUDA = map(os.path.abspath, sys.argv[1:3])
 RUN = os.path.join(HERE, 'run')
 
 
