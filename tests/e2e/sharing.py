@@ -243,7 +243,7 @@ def queue_file(t, **spec):
 
 
 def test_isolation_is_shown_and_kept_to(t):
-    server = t.serve(*TWO)
+    server = t.serve(*TWO, '--mps-control', 'off')
     server.cli('apply', '-f', queue_file(t, isolation='hardware'))
     whole = server.submit('--queue', 'prod', '--isolation', 'hardware', '--', 'sleep', '600')
     part = server.submit('--gpu-memory', '20Gi', '--', 'sleep', '600')

@@ -501,9 +501,9 @@ static int open_fds(struct weir_mps_supervisor *s, const char *data_dir, struct 
     if (s->epoll_fd < 0 || s->timer_fd < 0 ||
         epoll_ctl(s->epoll_fd, EPOLL_CTL_ADD, s->timer_fd, &event) < 0)
         return weir_error_errno(err, errno, "watch the MPS daemons");
-    if (mkdir(s->root, 0755) < 0 && errno != EEXIST)
+    if (mkdir(s->root, 0711) < 0 && errno != EEXIST)
         return weir_error_errno(err, errno, "make '%s'", s->root);
-    return chmod(s->root, 0755) < 0 ? weir_error_errno(err, errno, "open up '%s'", s->root) : 0;
+    return chmod(s->root, 0711) < 0 ? weir_error_errno(err, errno, "open up '%s'", s->root) : 0;
 }
 
 int weir_mps_open(const char *data_dir, const struct weir_mps_program *program,
