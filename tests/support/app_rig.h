@@ -74,7 +74,7 @@ struct app_rig {
     bool gpu_is_exclusive[RIG_GPUS];
     uint32_t gpu_major; /* of the compute capability of all */
     int list_result;
-    const struct weir_gpu_port *own_gpus; /* instead of all that; NULL: none */
+    const struct weir_gpu_port *own_gpus;            /* instead of all that; NULL: none */
     struct app_process processes[RIG_PROCESSES_MAX]; /* by pid */
     uint32_t n_processes;
     int64_t sample_ms; /* of all devices; 0: there is none */
