@@ -491,8 +491,8 @@ int weir_mig_grant(struct weir_overlay *overlay, uint32_t views,
         struct weir_grant grant;
 
         s.n_more--;
-        s.picks.grants = overlay->grants + spot->first_grant;
         s.picks.n = spot->n_grants;
+        s.picks.grants = s.picks.n > 0 ? overlay->grants + spot->first_grant : NULL;
         best = best_place(&s);
         WEIR_ASSERT(best.device != NULL); /* the node was filtered: it has enough */
         grant = grant_of(&s, &best);
