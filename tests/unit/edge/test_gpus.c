@@ -24,7 +24,7 @@ static int open_gpus(void **state)
 
     if (temp_dir_make(state) < 0)
         return -1;
-    if (weir_gpus_open(temp_dir, WEIR_STR("2xH100"), &gpus, &port, &err) < 0)
+    if (weir_gpus_open(temp_dir, WEIR_STR("2xH100"), WEIR_GPUS_KNOWN_NONE, &gpus, &port, &err) < 0)
         fail_msg("%s", err.text);
     return 0;
 }
