@@ -8,6 +8,7 @@
 #include "edge/nvml/prober.h"
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
+#include "edge/nvml/sim_kmsg.h"
 #include "edge/nvml/sim_mig.h"
 #include "edge/nvml/sim_orders.h"
 #include "model/gpu_catalogue.h"
@@ -249,6 +250,9 @@ static int gpus_befall(void *ctx, struct weir_str faults, bool only_check, struc
         weir_error_hint(err, "for later there is `weir up --simulate-faults FILE`");
         return weir_error_at(err, orders[i].line, 1);
     }
+    /* All that can be wrong with one is found before the first of them befalls. */
+    if (r == 0)
+        r = weir_sim_kmsg_reserve(gpus->fleet, n * weir_sim_fleet_size(gpus->fleet), err);
     for (size_t i = 0; r == 0 && !only_check && i < n; i++)
         r = weir_sim_order_carry_out(gpus->fleet, &orders[i], weir_clock_mono_ms(), err);
     return r;
