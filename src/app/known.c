@@ -255,6 +255,12 @@ static void add_missing(struct merging *m, const struct known_gpu *gpu)
     insert(m, &device);
 }
 
+/* Nor does the file of a simulated fleet know all that was read. */
+static bool is_to_recall(const struct weir_gpu_device *told)
+{
+    return told->state != WEIR_GPU_READY && (told->is_remembered || !tells_all(told));
+}
+
 static int merge(struct merging *m, struct weir_arena *arena, struct weir_err *err)
 {
     size_t n_known = m->known != NULL ? m->known->gpus.n : 0;
@@ -268,7 +274,7 @@ static int merge(struct merging *m, struct weir_arena *arena, struct weir_err *e
 
         if (gpu != NULL)
             weir_bitset_add(&seen, (size_t)(gpu - m->known->gpus.items));
-        if (gpu != NULL && m->told[i].state != WEIR_GPU_READY && !tells_all(&m->told[i]))
+        if (gpu != NULL && is_to_recall(&m->told[i]))
             m->devices[m->n++] = recall(gpu, &m->told[i]);
         else if (m->told[i].uuid.len > 0)
             m->devices[m->n++] = complete(&m->told[i], gpu);

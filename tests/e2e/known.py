@@ -2,7 +2,6 @@
 import json
 import os
 import subprocess
-import time
 
 import weirlib
 from faults import gpus, wait_read, wait_state
@@ -94,6 +93,30 @@ def test_another_simulated_fleet_has_no_gpus_of_the_last(t):
     assert [gpu['class'] for gpu in other.gpus()] == ['l40s'], other.gpus()
     restart(other)
     assert [gpu['class'] for gpu in other.gpus()] == ['l40s'], other.gpus()
+
+
+def test_instances_are_known_while_their_gpu_hangs(t):
+    path = os.path.join(t.dir, 'fleet.yaml')
+    with open(path, 'w', encoding='utf-8') as file:
+        file.write('nodes:\n  - {name: a, gpus: 1xH100, mig: true}\n')
+    server = t.serve('--simulate', path)
+    held, ended = (server.submit('--mig', '1g.10gb', '--', 'sleep', '600') for _ in range(2))
+    server.wait_state(held, 'running')
+    server.wait_state(ended, 'running')
+    server.cli('cancel', ended)
+    server.wait_ended(ended)
+
+    def shown():
+        return [(gpu['kind'], gpu['key'], gpu['index'], gpu['memory_bytes'], gpu['mig_profile'], gpu['slots'], len(gpu['holders'])) for gpu in server.gpus()]
+
+    before = shown()
+    assert len(before) == 3, before
+    server.cli('sim', 'fault', 'gpu', '0', 'hang', '8s')
+    restart(server)
+    assert shown() == before and {gpu['state'] for gpu in server.gpus()} == {'lost'}, server.gpus()
+    waiting = server.submit('--mig', '1g.10gb', '--', 'true')
+    server.wait_state(waiting, 'succeeded', seconds=30)
+    assert server.job(held)['state'] == 'running'
 
 
 def refusal(data, *args, env=None):
