@@ -2,6 +2,7 @@
 
 #include "app/fault_codec.h"
 #include "app/fault_impl.h"
+#include "app/known.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -64,7 +65,7 @@ uint32_t weir_fault_list(struct weir_server *server, struct weir_arena *arena,
 {
     uint32_t n = 0;
 
-    return server->gpu.list(server->gpu.ctx, arena, ret_devices, &n, NULL) < 0 ? 0 : n;
+    return weir_known_list(server, arena, ret_devices, &n, NULL) < 0 ? 0 : n;
 }
 
 /* A number for whoever submitted the job that has the device for itself, the same in every life of
@@ -353,7 +354,8 @@ static bool was_reset(struct weir_server_mark *mark, const struct weir_gpu_devic
                   reads(seen->sample, WEIR_GPU_RETIREMENT_PENDING) != 0);
 
     /* One that hangs for a while may be as bad as before. */
-    if (seen->state == WEIR_GPU_LOST || seen->state == WEIR_GPU_RESET_REQUIRED || wants)
+    if (seen->state == WEIR_GPU_LOST || seen->state == WEIR_GPU_RESET_REQUIRED ||
+        seen->state == WEIR_GPU_ABSENT || wants)
         mark->was_down = true;
     return mark->was_down && is_new && seen->state == WEIR_GPU_READY && !wants &&
            mark->action != WEIR_FAULT_ACTION_SUPPORT &&

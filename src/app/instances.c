@@ -339,7 +339,7 @@ static int update_instance(struct weir_server *server, uint32_t device, uint32_t
     struct weir_device *row;
 
     if (was->health == parent->health && was->health_cause == parent->health_cause &&
-        was->phase == phase && was->instance == instance->id)
+        was->phase == phase && was->instance == instance->id && was->index == parent->index)
         return 0;
     row = weir_edit_device(server->edit, index);
     if (row == NULL)
@@ -348,6 +348,7 @@ static int update_instance(struct weir_server *server, uint32_t device, uint32_t
     row->health_cause = parent->health_cause;
     row->phase = phase;
     row->instance = instance->id;
+    row->index = parent->index;
     server->dirty = true;
     return 0;
 }
@@ -506,18 +507,24 @@ static int restore_all_making(struct weir_server *server, uint32_t device,
 
 /* ---- all of it ---- */
 
+/* A GPU that does not answer from the start is as it was. */
+static bool is_first_of(const struct weir_device *row, const struct weir_gpu_device *seen)
+{
+    return seen->is_remembered && row->mig == WEIR_MIG_NONE && row->offers == WEIR_NONE;
+}
+
 int weir_server_observe_mig(struct weir_server *server, uint32_t device,
                             const struct weir_gpu_device *seen, struct weir_bitset *known,
                             struct weir_err *err)
 {
+    bool tells = seen->state == WEIR_GPU_READY || is_first_of(row_of(server, device), seen);
     int r = 0;
 
-    if (seen->state == WEIR_GPU_READY)
+    if (tells)
         r = set_mode(server, device, seen, err);
     if (r == 0)
         r = weir_setups_apply_to(server, device, seen, err);
-    for (uint32_t i = 0;
-         r == 0 && seen->state == WEIR_GPU_READY && seen->mig_mode && i < seen->n_instances; i++)
+    for (uint32_t i = 0; r == 0 && tells && seen->mig_mode && i < seen->n_instances; i++)
         r = take_in_instance(server, device, seen, &seen->instances[i], known, err);
     if (r == 0)
         r = miss_instances(server, device, seen, known, err);

@@ -1,5 +1,6 @@
 /* Builds the state from what is: devices, queues, live workloads, their tasks, cordons. */
 #include "app/faults.h"
+#include "app/known.h"
 #include "app/resource.h"
 #include "app/server.h"
 #include "app/setup.h"
@@ -26,6 +27,7 @@ void weir_server_unload(struct weir_server *server)
 {
     weir_server_faults_unload(server);
     weir_setups_unload(server);
+    weir_known_unload(server);
     weir_world_unref(server->plan_world);
     weir_world_unref(server->world);
     server->plan_world = NULL;
@@ -346,6 +348,8 @@ static int load_all(struct weir_server *server, struct weir_err *err)
     struct loading loading = {server, err, false, {0}};
     int r = weir_setups_load(server, err);
 
+    if (r == 0)
+        r = weir_known_load(server, err);
     if (r == 0)
         r = weir_server_observe_devices(server, err);
     if (r == 0)

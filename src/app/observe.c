@@ -1,4 +1,5 @@
 #include "app/faults.h"
+#include "app/known.h"
 #include "app/server.h"
 #include "base/bitset.h"
 #include "base/cleanup.h"
@@ -382,7 +383,7 @@ static void log_health(const struct weir_server *server, const struct weir_devic
     if (row->health == WEIR_DEVICE_LOST)
         weir_log_warn("gpu.lost", "%.*s does not answer: %.*s", WEIR_STR_ARG(uuid),
                       WEIR_STR_ARG(cause));
-    else if (before == WEIR_DEVICE_LOST)
+    else if (before == WEIR_DEVICE_LOST && row->health != WEIR_DEVICE_UNHEALTHY)
         weir_log_info("gpu.back", "%.*s answers again", WEIR_STR_ARG(uuid));
 }
 
@@ -395,11 +396,12 @@ static int set_health(struct weir_server *server, uint32_t index, enum weir_devi
     uint32_t why;
     int r;
 
-    if (weir_world_device(world, index)->health == health)
-        return 0;
     r = intern_cause(server, cause, &why, err);
     if (r < 0)
         return r;
+    if (weir_world_device(world, index)->health == health &&
+        weir_world_device(world, index)->health_cause == why)
+        return 0;
     row = weir_edit_device(server->edit, index);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU's health");
@@ -420,6 +422,43 @@ static int update_health(struct weir_server *server, uint32_t index,
     int r = weir_server_faults_of(server, seen, &health, &cause, err);
 
     return r < 0 ? r : set_health(server, index, health, cause, err);
+}
+
+/* What may be another number each time it is read is not followed. */
+static bool is_other_memory(const struct weir_device *row, int64_t bytes)
+{
+    int64_t step = row->memory_bytes / 64;
+
+    return bytes > 0 && bytes >= row->held_memory_bytes &&
+           (bytes < row->memory_bytes - step || bytes > row->memory_bytes + step);
+}
+
+/* What could not be read at first, or is not as it was: after a reload GPUs are counted anew. */
+static int update_facts(struct weir_server *server, uint32_t index,
+                        const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    const struct weir_device *known = weir_world_device(weir_edit_view(server->edit), index);
+    int64_t bytes = seen->memory_total_bytes - seen->memory_reserved_bytes;
+    struct weir_device *row;
+
+    if (known->index == seen->index && !is_other_memory(known, bytes))
+        return 0;
+    row = weir_edit_device(server->edit, index);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
+    row->index = seen->index;
+    if (is_other_memory(row, bytes))
+        row->memory_bytes = bytes;
+    server->dirty = true;
+    return 0;
+}
+
+static int update_device(struct weir_server *server, uint32_t index,
+                         const struct weir_gpu_device *seen, struct weir_err *err)
+{
+    int r = update_facts(server, index, seen, err);
+
+    return r < 0 ? r : update_health(server, index, seen, err);
 }
 
 /* How it is shared now. Those who share it go on. */
@@ -500,7 +539,7 @@ static int take_in_devices(struct weir_server *server, const struct weir_gpu_dev
         else if (!was_told(weir_edit_view(server->edit), index) && is_told(&devices[i]))
             r = put_back_device(server, index, &devices[i], err);
         else
-            r = update_health(server, index, &devices[i], err);
+            r = update_device(server, index, &devices[i], err);
         index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
         if (r == 0 && index != WEIR_NONE)
             r = set_sharers(server, index, &devices[i], err);
@@ -519,12 +558,14 @@ static int observe_devices(struct weir_server *server, bool *ret_is_half_made, s
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_gpu_device *devices;
     uint32_t n;
-    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+    int r = weir_known_list(server, &arena, &devices, &n, err);
 
     *ret_is_half_made = false;
     if (r < 0)
         return r;
     r = take_in_devices(server, devices, n, &arena, err);
+    if (r == 0 && server->faults != NULL) /* else the state is being built, outside a transaction */
+        r = weir_known_note(server, devices, n, err);
     /* Too many names, or too long ones, are refused before anything is changed. */
     *ret_is_half_made = r < 0 && r != WEIR_E_TOO_LARGE;
     return r;

@@ -29,6 +29,7 @@
 struct weir_bitset;
 struct weir_decision_log;
 struct weir_server_faults;
+struct weir_server_known;
 struct weir_server_setups;
 
 /* The running attempt of a task, by the task's index. serial 0: none. */
@@ -131,6 +132,7 @@ struct weir_server {
     struct gpus weir_vec(struct weir_server_gpu) gpus;
     struct mps_marks weir_vec(struct weir_server_mps) mps_marks;   /* outlive a load */
     int64_t last_seq;                                              /* newest event in the store */
+    struct weir_server_known *known;                               /* app/known.h */
     struct weir_server_faults *faults;                             /* app/faults.h */
     struct weir_server_setups *setups;                             /* app/setup.h */
     struct reshapes weir_vec(struct weir_server_reshape) reshapes; /* under way */

@@ -3,6 +3,7 @@
  * (transaction.c), so nothing is ever half applied. */
 #include "app/decision_log.h"
 #include "app/faults.h"
+#include "app/known.h"
 #include "app/service_impl.h"
 #include "base/cleanup.h"
 #include "base/count.h"
@@ -208,7 +209,7 @@ static const struct weir_gpu_device *service_gpu(void *ctx, struct weir_str uuid
     struct weir_gpu_device *devices;
     uint32_t n;
 
-    if (server->gpu.list(server->gpu.ctx, arena, &devices, &n, NULL) < 0)
+    if (weir_known_list(server, arena, &devices, &n, NULL) < 0)
         return NULL;
     for (uint32_t i = 0; i < n; i++)
         if (weir_str_eq(devices[i].uuid, uuid))
@@ -279,6 +280,7 @@ void weir_server_service(struct weir_server *server, struct weir_service *ret_se
         .apply = weir_service_apply,
         .delete_queue = weir_service_delete_queue,
         .delete_setup = weir_service_delete_setup,
+        .delete_gpu = weir_service_delete_gpu,
         .cancel = weir_service_cancel,
         .signal = weir_service_signal,
         .set_phase = weir_service_set_phase,

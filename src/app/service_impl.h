@@ -95,6 +95,10 @@ int weir_setup_change_take_over(struct weir_server *server, struct weir_err *err
 int weir_service_delete_setup(void *ctx, const struct weir_actor *actor, struct weir_str name,
                               struct weir_done done, struct weir_err *err);
 
+/* ---- service_gpu.c ---- */
+int weir_service_delete_gpu(void *ctx, const struct weir_actor *actor, struct weir_str name,
+                            struct weir_done done, struct weir_err *err);
+
 /* ---- service_apply.c, service_change.c ---- */
 int weir_service_apply(void *ctx, const struct weir_actor *actor,
                        const struct weir_tree *const *docs, uint32_t n_docs, bool dry_run,

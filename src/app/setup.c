@@ -1,4 +1,5 @@
 #include "app/setup.h"
+#include "app/known.h"
 
 #include "app/server.h"
 #include "base/arena.h"
@@ -269,7 +270,7 @@ int weir_setups_apply(struct weir_server *server, struct weir_err *err)
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_gpu_device *devices;
     uint32_t n = 0;
-    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+    int r = weir_known_list(server, &arena, &devices, &n, err);
 
     if (r < 0)
         return r == WEIR_E_NO_MEMORY ? r : 0;

@@ -1,4 +1,5 @@
 /* Whether a setup can be: what is wrong with it is said before it is taken. */
+#include "app/known.h"
 #include "app/server.h"
 #include "app/setup.h"
 #include "base/arena.h"
@@ -221,7 +222,7 @@ int weir_setup_check(struct weir_server *server, const struct weir_tree *spec, s
             return r;
     }
     /* A driver that is away says nothing against it. */
-    if (server->gpu.list(server->gpu.ctx, &arena, &devices, &n, &away) < 0)
+    if (weir_known_list(server, &arena, &devices, &n, &away) < 0)
         return 0;
     for (uint32_t i = 0; r == 0 && i < n; i++)
         r = check_device(server, spec, &devices[i], err);

@@ -11,6 +11,7 @@
 #include "app/demo.h"
 #include "app/earlier.h"
 #include "app/fault_plan.h"
+#include "app/known.h"
 #include "app/schemas.h"
 #include "app/selftest.h"
 #include "app/server.h"
@@ -557,13 +558,44 @@ static int open_data_dir(struct up *up, struct weir_err *err)
     return weir_datadir_lock(up->data_dir, &up->lock_fd, err);
 }
 
+/* A job that was submitted for the one kind must not end up on the other. */
+static int choose_gpus(struct up *up, enum weir_gpus_known *ret_known, struct weir_err *err)
+{
+    struct weir_str simulate = weir_str(up->options->simulate);
+    uint32_t n_real = 0;
+    uint32_t n_simulated = 0;
+    int r = weir_known_count(&up->server.store, &n_real, &n_simulated, err);
+
+    if (r < 0)
+        return r;
+    if (n_real > 0 && simulate.len > 0 && !weir_str_eq_c(simulate, "auto")) {
+        weir_error(err, WEIR_E_INVALID, "--simulate: '%s' is the data of a weir with real GPUs",
+                   up->data_dir);
+        return weir_error_hint(err, "give simulated ones a directory of their own with --data");
+    }
+    if (n_simulated > 0 && simulate.len == 0) {
+        weir_error(err, WEIR_E_INVALID, "'%s' is the data of a weir with simulated GPUs",
+                   up->data_dir);
+        return weir_error_hint(err, "go on with --simulate, or give real GPUs a directory of their "
+                                    "own with --data");
+    }
+    *ret_known = n_real > 0        ? WEIR_GPUS_KNOWN_REAL
+                 : n_simulated > 0 ? WEIR_GPUS_KNOWN_SIMULATED
+                                   : WEIR_GPUS_KNOWN_NONE;
+    return 0;
+}
+
 /* What is wrong with the text of --simulate has a column in it, and is wrong use. */
 static int open_gpus(struct up *up, struct weir_err *err)
 {
     char hint[WEIR_ERR_HINT_MAX];
-    int r = weir_gpus_open(up->data_dir, weir_str(up->options->simulate), &up->gpus,
-                           &up->server.gpu, err);
+    enum weir_gpus_known known = WEIR_GPUS_KNOWN_NONE;
+    int r = choose_gpus(up, &known, err);
 
+    if (r < 0)
+        return r;
+    r = weir_gpus_open(up->data_dir, weir_str(up->options->simulate), known, &up->gpus,
+                       &up->server.gpu, err);
     if (r == 0 || err->column == 0 || up->options->simulate == NULL)
         return r;
     snprintf(hint, sizeof(hint), "%s", err->hint);

@@ -5,6 +5,7 @@
  * job that holds other GPUs. Nobody is called that for a moment: not before its second sample,
  * and not while somebody who holds the device begins or ends. Only what is on a device when it is
  * first looked at counts at once, or a server that comes back would give out what others use. */
+#include "app/known.h"
 #include "app/selftest.h"
 #include "app/server.h"
 #include "base/cleanup.h"
@@ -387,7 +388,7 @@ static int observe(struct weir_server *server, bool *ret_is_half_made, struct we
     struct look look = {.server = server};
     size_t n_places = 1;
     uint32_t n;
-    int r = server->gpu.list(server->gpu.ctx, &arena, &devices, &n, err);
+    int r = weir_known_list(server, &arena, &devices, &n, err);
 
     *ret_is_half_made = false;
     if (r < 0)

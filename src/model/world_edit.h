@@ -107,7 +107,8 @@ int weir_edit_move_queue(struct weir_edit *edit, uint32_t queue, uint32_t parent
  * that device. WEIR_E_INVALID: not an instance, or it has a parent. */
 int weir_edit_adopt_instance(struct weir_edit *edit, uint32_t index, uint32_t parent,
                              uint16_t slots);
-/* An instance that is no more. WEIR_E_INVALID: not an instance, or somebody holds it. */
+/* An instance or a GPU that is no more; what its node has of it in its capacity is the caller's.
+ * WEIR_E_INVALID: somebody holds it, or it has instances. */
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index);
 
 /* Removal. A queue with children or workloads: WEIR_E_INVALID. Removing a workload removes its

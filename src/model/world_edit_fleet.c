@@ -104,14 +104,28 @@ int weir_edit_adopt_instance(struct weir_edit *edit, uint32_t index, uint32_t pa
     return 0;
 }
 
+static bool has_instances(const struct weir_edit *edit, uint32_t index)
+{
+    const struct weir_world *world = weir_edit_view(edit);
+
+    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
+         i = weir_world_after(world, WEIR_TABLE_DEVICES, i))
+        if (weir_world_device(world, i)->parent == index)
+            return true;
+    return false;
+}
+
 int weir_edit_remove_device(struct weir_edit *edit, uint32_t index)
 {
     struct weir_device row =
         *(const struct weir_device *)weir_edit_peek(edit, WEIR_TABLE_DEVICES, index);
 
-    if (row.kind != WEIR_DEVICE_MIG || row.n_sharers > 0)
+    bool is_instance = row.kind == WEIR_DEVICE_MIG;
+
+    if (row.n_sharers > 0 || (!is_instance && has_instances(edit, index)))
         return WEIR_E_INVALID;
-    if (unlink_from_node(edit, &row, index) < 0 || take_slots(edit, row.parent, 0, row.slots) < 0)
+    if (unlink_from_node(edit, &row, index) < 0 ||
+        (is_instance && take_slots(edit, row.parent, 0, row.slots) < 0))
         return WEIR_E_NO_MEMORY;
     return weir_edit_free_row(edit, WEIR_TABLE_DEVICES, index);
 }

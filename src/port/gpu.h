@@ -20,6 +20,7 @@ enum weir_gpu_state {
     WEIR_GPU_RESET_REQUIRED, /* does not answer until it is reset */
     WEIR_GPU_HUNG,           /* a question to it does not return */
     WEIR_GPU_UNREADABLE,     /* another failure of the driver, or no driver any more */
+    WEIR_GPU_ABSENT,         /* it was there, and the driver does not list it */
     WEIR_GPU_STATE_MAX
 };
 
@@ -267,6 +268,7 @@ struct weir_gpu_device {
     struct weir_str pci;   /* as in /sys/bus/pci/devices: "0000:18:00.0" */
     struct weir_str serial;
     struct weir_str cause; /* why the state is not READY; one line */
+    bool is_remembered;    /* what it is was read earlier; index, state and cause are of now */
     uint32_t index;
     uint32_t valid; /* enum weir_gpu_valid */
     enum weir_gpu_state state;
@@ -352,9 +354,10 @@ struct weir_gpu_occupant {
 
 struct weir_gpu_port {
     void *ctx;
-    /* All devices that were ever read since the driver came up, in order of node and index, with
-     * their newest reading and sample. The array is in the arena, what it points to lives until the
-     * next collect(). WEIR_E_UNAVAILABLE: there is no driver, and nothing is known. */
+    /* All devices that the driver has, in order of node and index, with their newest reading and
+     * sample. One that did not say which it is has no uuid, and nothing but index, state and cause.
+     * The array is in the arena, what it points to lives until the next collect().
+     * WEIR_E_UNAVAILABLE: there is no driver, and nothing is known. */
     int (*list)(void *ctx, struct weir_arena *arena, struct weir_gpu_device **ret_devices,
                 uint32_t *ret_n_devices, struct weir_err *err);
     /* Takes over new readings and gives out what happened. To be called when notice_fd is readable,
@@ -373,6 +376,8 @@ struct weir_gpu_port {
     int (*occupy)(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                   struct weir_err *err);
     int (*vacate)(void *ctx, struct weir_str uuid, uint32_t pid, struct weir_err *err);
+    /* Likewise: whether it has a device of that name at all. Of a real one nobody knows. */
+    bool (*has)(void *ctx, struct weir_str uuid);
     /* Likewise: what befalls its devices now, a line each (docs/simulation.md). only_check: nothing
      * does, it only says what is wrong with the text. WEIR_E_INVALID, WEIR_E_NOT_FOUND,
      * WEIR_E_TOO_LARGE with line and column. */

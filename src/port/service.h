@@ -118,6 +118,9 @@ struct weir_service {
                         struct weir_done done, struct weir_err *err);
     int (*delete_setup)(void *ctx, const struct weir_actor *actor, struct weir_str name,
                         struct weir_done done, struct weir_err *err);
+    /* A GPU that is not there any more, by its whole name. WEIR_E_EXISTS: it is, or is held. */
+    int (*delete_gpu)(void *ctx, const struct weir_actor *actor, struct weir_str name,
+                      struct weir_done done, struct weir_err *err);
     int (*cancel)(void *ctx, const struct weir_actor *actor, uint64_t number, struct weir_done done,
                   struct weir_err *err);
     /* To every running task. WEIR_E_UNAVAILABLE: there was none. Other errors: the first of a task

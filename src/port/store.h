@@ -116,6 +116,15 @@ struct weir_mark_record {
     const uint8_t *boot_id; /* in which it was seen */
 };
 
+/* A GPU that was seen, as it was when it last told all of itself; so it is known while it does not
+ * answer. */
+struct weir_gpu_record {
+    struct weir_str key;   /* its UUID */
+    struct weir_str facts; /* JSON (app/gpu_codec.h) */
+    bool is_simulated;
+    int64_t seen_wall_ms;
+};
+
 /* What happened. Append-only. */
 struct weir_event_record {
     int64_t seq; /* given by the store: one more than the last */
@@ -193,6 +202,8 @@ struct weir_store {
     int (*delete_faults)(void *ctx, int64_t before_wall_ms, struct weir_err *err);
     int (*put_mark)(void *ctx, const struct weir_mark_record *mark, struct weir_err *err);
     int (*delete_mark)(void *ctx, struct weir_str key, struct weir_err *err);
+    int (*put_gpu)(void *ctx, const struct weir_gpu_record *gpu, struct weir_err *err);
+    int (*delete_gpu)(void *ctx, struct weir_str key, struct weir_err *err);
     /* Deletes ended workloads (with tasks and requests) that ended before `wall_ms`, at most
      * `limit` tasks and workloads together, and at most as many events up to `event_seq`. What each
      * task was goes to the callback before; one that returns > 0 lets this one be the last for now.
@@ -207,6 +218,9 @@ struct weir_store {
     /* In order of name. */
     int (*each_setup)(void *ctx, int (*each)(void *arg, const struct weir_setup_record *setup),
                       void *arg, struct weir_err *err);
+    /* In order of key. */
+    int (*each_gpu)(void *ctx, int (*each)(void *arg, const struct weir_gpu_record *gpu), void *arg,
+                    struct weir_err *err);
     /* In order of number; with_spec says whether `spec` is filled. */
     int (*each_workload)(void *ctx, const struct weir_workload_filter *filter, bool with_spec,
                          int (*each)(void *arg, const struct weir_workload_record *workload),

@@ -294,13 +294,14 @@ class Changing(Case):
         self.assertEqual(self.server.requests, [])
 
     def test_delete(self):
-        self.start({("DELETE", "/v1/queues/q"): always(202, {}), CANCEL: always(202, {"id": "7", "was": "queued"}),
+        self.start({("DELETE", "/v1/queues/q"): always(202, {}), ("DELETE", "/v1/gpus/GPU-1"): always(202, {}), CANCEL: always(202, {"id": "7", "was": "queued"}),
                     ("DELETE", "/v1/queues/full"): lambda r, a: a.error(409, "exists", "the queue 'full' is not empty")})
         self.check(self.weir("delete", "queue", "q"), 0, b"queue/q deleted\n")
         self.check(self.weir("delete", "wl", "7"), 0, b"workload/7 cancelled\n")
         self.check(self.weir("delete", "queue", "full"), 1, b"", b"weir: the queue 'full' is not empty\n")
-        self.check(self.weir("delete", "gpu", "x"), 2, b"",
-                   b"weir: delete: a gpu cannot be deleted (queues, workloads and GPU setups can; see weir cordon)\n")
+        self.check(self.weir("delete", "node", "x"), 2, b"",
+                   b"weir: delete: a node cannot be deleted (queues, workloads, GPU setups and GPUs can; see weir cordon)\n")
+        self.check(self.weir("delete", "gpu", "GPU-1"), 0, b"gpu/GPU-1 deleted\n")
 
     def test_phases(self):
         routes = {("POST", f"/v1/{kind}/{phase}"): always(202, {}) for kind in ("nodes/a", "gpus/GPU-1", "gpus/odd")

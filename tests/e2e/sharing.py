@@ -266,5 +266,21 @@ def test_isolation_is_shown_and_kept_to(t):
     server.wait_state(waits, 'running')
 
 
+def test_hung_gpus_do_not_delay_what_is_stopped_elsewhere(t):
+    server = t.serve('--simulate', '4xH100')
+    numbers = [server.submit('--gpu-memory', '60Gi', '--grace', '1s', '--', 'sleep', '600') for _ in range(4)]
+    for number in numbers:
+        server.wait_state(number, 'running')
+    offender = next(number for number in numbers if index_of(server, number) == 3)
+    pid = pid_of(server, offender)
+    for index in range(3):
+        server.cli('sim', 'fault', 'gpu', index, 'hang', '20s')
+    use(server, 3, pid, 70)
+    began = time.monotonic()
+    server.wait_state(offender, 'stopping', 'failed')
+    assert time.monotonic() - began < 6, time.monotonic() - began  # with three that were waited for it took 14 s
+    assert [server.job(number)['state'] for number in numbers if number != offender] == ['running'] * 3
+
+
 if __name__ == '__main__':
     weirlib.main(globals())

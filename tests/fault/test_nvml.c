@@ -76,7 +76,7 @@ static int use_adapter(struct weir_arena *arena, struct weir_err *err)
         usleep(i == 0 ? 110000 : 0); /* else there is nothing to meter */
     }
     if (rc == 0)
-        rc = weir_nvml_events_open(nvml, n_devices, &events, err);
+        rc = weir_nvml_events_open(nvml, n_devices, NULL, &events, err);
     if (rc == 0) {
         assert_int_equal(n_devices, 16);
         assert_int_equal(sample.n_processes, WEIR_SIM_PROCESSES_MAX);
@@ -124,6 +124,7 @@ static int use_prober(struct weir_arena *arena, struct weir_err *err)
 {
     const struct weir_prober_options options = {.sample_ms = 5,
                                                 .facts_ms = 10,
+                                                .slow_ms = 1000,
                                                 .deadline_ms = 5000,
                                                 .change_ms = 5000,
                                                 .open_ms = 5000,

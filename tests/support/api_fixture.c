@@ -205,6 +205,16 @@ static int fake_delete_setup(void *ctx, const struct weir_actor *actor, struct w
     return weir_error(err, WEIR_E_NOT_FOUND, "there is no GPU setup '%.*s'", WEIR_STR_ARG(name));
 }
 
+static int fake_delete_gpu(void *ctx, const struct weir_actor *actor, struct weir_str name,
+                           struct weir_done done, struct weir_err *err)
+{
+    struct api_fixture *f = ctx;
+
+    note_actor(f, actor);
+    snprintf(f->asked, sizeof(f->asked), "delete gpu %.*s", WEIR_STR_ARG(name));
+    return take(f, done, 0, err);
+}
+
 static int fake_cancel(void *ctx, const struct weir_actor *actor, uint64_t number,
                        struct weir_done done, struct weir_err *err)
 {
@@ -342,6 +352,7 @@ static void make_service(struct api_fixture *f)
         .apply = fake_apply,
         .delete_queue = fake_delete_queue,
         .delete_setup = fake_delete_setup,
+        .delete_gpu = fake_delete_gpu,
         .cancel = fake_cancel,
         .signal = fake_signal,
         .set_phase = fake_set_phase,

@@ -74,12 +74,12 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
     if (devices == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for devices");
     for (uint32_t i = 0; i < RIG_GPUS; i++)
-        if (!rig->gpu_is_absent[i])
-            devices[n++] =
+        if (!rig->gpu_is_absent[i]) {
+            devices[n] =
                 (struct weir_gpu_device){.uuid = weir_str(uuids[i]),
                                          .name = WEIR_STR("NVIDIA H100"),
                                          .class = WEIR_STR("h100-sxm"),
-                                         .index = i,
+                                         .index = rig->gpus_count_on ? n : i,
                                          .read_ms = rig->sample_ms,
                                          .pci = weir_str(rig->shows_pci ? places[i] : ""),
                                          .state = rig->gpu_is_lost[i] ? WEIR_GPU_LOST
@@ -89,7 +89,10 @@ static int list_gpus(void *ctx, struct weir_arena *arena, struct weir_gpu_device
                                                   WEIR_GPU_HAS_COMPUTE_CAPABILITY,
                                          .compute_major = rig->gpu_major,
                                          .compute_mode = rig->gpu_is_exclusive[i] ? 3 : 0,
-                                         .memory_total_bytes = RIG_GPU_BYTES};
+                                         .memory_total_bytes =
+                                             rig->gpu_hides_memory ? 0 : RIG_GPU_BYTES};
+            n++;
+        }
     for (uint32_t i = 0; rig->sample_ms > 0 && i < n; i++) {
         devices[i].sample = sample_of(rig, devices[i].index, arena);
         if (devices[i].sample == NULL)

@@ -70,7 +70,9 @@ struct app_rig {
     bool gpu_is_absent[RIG_GPUS];
     bool gpu_is_lost[RIG_GPUS];
     bool gpu_hangs[RIG_GPUS];
-    bool shows_pci; /* GPU-n is at 0000:0n:00.0: without, no fault is of it */
+    bool gpus_count_on;    /* those that are not absent are counted without gaps */
+    bool gpu_hides_memory; /* all of them */
+    bool shows_pci;        /* GPU-n is at 0000:0n:00.0: without, no fault is of it */
     bool gpu_is_exclusive[RIG_GPUS];
     uint32_t gpu_major; /* of the compute capability of all */
     int list_result;

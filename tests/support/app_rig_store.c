@@ -63,6 +63,8 @@ WRITE(put_task, (void *ctx, const struct weir_task_record *t, struct weir_err *e
 WRITE(put_cordon, (void *ctx, const struct weir_cordon_record *c, struct weir_err *err), c, err)
 WRITE(put_setup, (void *ctx, const struct weir_setup_record *s, struct weir_err *err), s, err)
 WRITE(delete_setup, (void *ctx, struct weir_str name, struct weir_err *err), name, err)
+WRITE(put_gpu, (void *ctx, const struct weir_gpu_record *g, struct weir_err *err), g, err)
+WRITE(delete_gpu, (void *ctx, struct weir_str key, struct weir_err *err), key, err)
 WRITE(append_event, (void *ctx, const struct weir_event_record *e, struct weir_err *err), e, err)
 WRITE(append_fault, (void *ctx, const struct weir_fault_record *f, struct weir_err *err), f, err)
 WRITE(delete_faults, (void *ctx, int64_t wall_ms, struct weir_err *err), wall_ms, err)
@@ -104,6 +106,14 @@ static int store_each_setup(void *ctx,
     struct app_rig *rig = ctx;
 
     return rig->real.each_setup(rig->real.ctx, each, arg, err);
+}
+
+static int store_each_gpu(void *ctx, int (*each)(void *arg, const struct weir_gpu_record *gpu),
+                          void *arg, struct weir_err *err)
+{
+    struct app_rig *rig = ctx;
+
+    return rig->real.each_gpu(rig->real.ctx, each, arg, err);
 }
 
 static int store_each_workload(void *ctx, const struct weir_workload_filter *filter, bool with_spec,
@@ -211,6 +221,9 @@ struct weir_store app_rig_wrap_store(struct app_rig *rig)
         .delete_setup = store_delete_setup,
         .each_queue = store_each_queue,
         .each_setup = store_each_setup,
+        .put_gpu = store_put_gpu,
+        .delete_gpu = store_delete_gpu,
+        .each_gpu = store_each_gpu,
         .each_workload = store_each_workload,
         .each_task = store_each_task,
         .find_cordon = store_find_cordon,

@@ -485,6 +485,16 @@ static void put_holders(struct weir_json_writer *w, const struct weir_api *api,
     weir_json_array_end(w);
 }
 
+/* The largest number stands for one that is not known. */
+static void put_u32_or_null(struct weir_json_writer *w, const char *key, uint32_t value)
+{
+    weir_json_key(w, key);
+    if (value == UINT32_MAX)
+        weir_json_null(w);
+    else
+        weir_json_u64(w, value);
+}
+
 void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api *api,
                               uint32_t device)
 {
@@ -496,7 +506,7 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     weir_api_put_str(w, "model", weir_world_string(world, d->model));
     weir_api_put_str(w, "class", weir_world_gpu_class_name(world, d->gpu_class));
     weir_api_put_str(w, "node", weir_world_string(world, node->name));
-    put_u64(w, "index", d->index);
+    put_u32_or_null(w, "index", d->index);
     put_text(w, "state", weir_device_standing_name(weir_device_standing(d, node)));
     put_text(w, "health", weir_device_health_name((enum weir_device_health)d->health));
     weir_api_put_name(w, "cause", weir_world_string(world, d->health_cause));
@@ -511,7 +521,7 @@ void weir_api_put_gpu_members(struct weir_json_writer *w, const struct weir_api 
     put_milli(w, d->held_mgpu);
     weir_json_key(w, "held_memory_bytes");
     weir_json_i64(w, d->held_memory_bytes);
-    put_u64(w, "sharers_max", d->max_sharers);
+    put_u32_or_null(w, "sharers_max", d->max_sharers);
     put_text(w, "sharers_isolation", weir_isolation_name((enum weir_isolation)d->isolation));
     weir_json_key(w, "mps");
     if (d->can_mps != 0 || d->mps != WEIR_MPS_OFF)

@@ -190,6 +190,22 @@ static int set_phase(struct weir_api_call *call, const struct weir_api_noun *nou
     return r;
 }
 
+int weir_api_delete_gpu(struct weir_api_call *call, struct weir_err *err)
+{
+    const struct weir_service *service = &call->api->service;
+    struct weir_done done = {0};
+    int r = find_name(call, &weir_api_gpus, err);
+
+    if (r == 0)
+        r = weir_api_pending_new(call, finish_phase, &done, err);
+    if (r < 0)
+        return r;
+    r = service->delete_gpu(service->ctx, &call->actor, call->params[0], done, err);
+    if (r < 0)
+        weir_api_pending_drop(call);
+    return r;
+}
+
 int weir_api_set_gpu_phase(struct weir_api_call *call, struct weir_err *err)
 {
     return set_phase(call, &weir_api_gpus, WEIR_SUBJECT_DEVICE, err);

@@ -45,6 +45,7 @@ int weir_api_read_mig_parted(struct weir_api_call *call, const struct weir_tree 
 /* fleet.c */
 int weir_api_list_gpus(struct weir_api_call *call, struct weir_err *err);
 int weir_api_get_gpu(struct weir_api_call *call, struct weir_err *err);
+int weir_api_delete_gpu(struct weir_api_call *call, struct weir_err *err);
 int weir_api_set_gpu_phase(struct weir_api_call *call, struct weir_err *err);
 int weir_api_list_nodes(struct weir_api_call *call, struct weir_err *err);
 int weir_api_get_node(struct weir_api_call *call, struct weir_err *err);

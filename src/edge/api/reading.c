@@ -94,6 +94,7 @@ static const char *const state_names[WEIR_GPU_STATE_MAX] = {
     [WEIR_GPU_RESET_REQUIRED] = "reset-required",
     [WEIR_GPU_HUNG] = "hung",
     [WEIR_GPU_UNREADABLE] = "unreadable",
+    [WEIR_GPU_ABSENT] = "absent",
 };
 
 static void put_i64(struct weir_json_writer *w, const char *key, int64_t value)

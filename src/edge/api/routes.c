@@ -49,6 +49,7 @@ const struct weir_api_route weir_api_routes[] = {
 
     {GET, "/v1/gpus", WEIR_API_READ, .handle = weir_api_list_gpus, .query = "limit after"},
     {GET, "/v1/gpus/{key}", WEIR_API_READ, .handle = weir_api_get_gpu},
+    {WEIR_HTTP1_METHOD_DELETE, "/v1/gpus/{key}", WEIR_API_ADMIN, .handle = weir_api_delete_gpu},
     {POST, "/v1/gpus/{key}/cordon", WEIR_API_ADMIN, .handle = weir_api_set_gpu_phase,
      .arg = WEIR_NODE_CORDONED},
     {POST, "/v1/gpus/{key}/uncordon", WEIR_API_ADMIN, .handle = weir_api_set_gpu_phase,

@@ -8,8 +8,10 @@
 #include "edge/nvml/prober.h"
 #include "edge/nvml/sim_fleet.h"
 #include "edge/nvml/sim_install.h"
+#include "edge/nvml/sim_kmsg.h"
 #include "edge/nvml/sim_mig.h"
 #include "edge/nvml/sim_orders.h"
+#include "model/gpu_catalogue.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -25,12 +27,66 @@ struct weir_gpus {
     char description[256];
 };
 
+/* ---- what the driver shows ---- */
+
+static int keep(const char *text, struct weir_arena *arena, struct weir_str *ret)
+{
+    char *copy = weir_arena_strndup(arena, text, strlen(text));
+
+    *ret = copy != NULL ? weir_str(copy) : WEIR_STR("");
+    return copy != NULL ? 0 : WEIR_E_NO_MEMORY;
+}
+
+/* Which GPU does not say what it is, the file of the fleet knows. */
+static int name_device(const struct weir_gpus *gpus, struct weir_arena *arena,
+                       struct weir_gpu_device *device, struct weir_err *err)
+{
+    const struct weir_sim_facts *facts = weir_sim_fleet_facts(gpus->fleet, device->index);
+    const struct weir_gpu_model *model = weir_gpu_catalogue_find(weir_str(facts->name));
+    char pci[16];
+
+    snprintf(pci, sizeof(pci), "%04x:%02x:00.0", facts->pci_domain & 0xffffu,
+             facts->pci_bus & 0xffu);
+    if (keep(facts->uuid, arena, &device->uuid) < 0 ||
+        keep(facts->name, arena, &device->name) < 0 ||
+        keep(model != NULL ? model->id : facts->name, arena, &device->class) < 0 ||
+        keep(facts->node, arena, &device->node) < 0 || keep(pci, arena, &device->pci) < 0 ||
+        keep(facts->serial, arena, &device->serial) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a GPU");
+    device->is_remembered = true;
+    device->valid = WEIR_GPU_HAS_MEMORY | WEIR_GPU_HAS_MEMORY_RESERVED | WEIR_GPU_HAS_PCI |
+                    WEIR_GPU_HAS_COMPUTE_CAPABILITY | WEIR_GPU_HAS_COMPUTE_MODE;
+    device->memory_total_bytes = (int64_t)facts->memory_total_bytes;
+    device->memory_reserved_bytes = (int64_t)facts->memory_reserved_bytes;
+    device->pci_id = facts->pci_device_id << 16 | facts->pci_device_id >> 16;
+    device->compute_major = facts->cc_major;
+    device->compute_minor = facts->cc_minor;
+    return 0;
+}
+
+/* Of one that told its name and not what it is, as of one that did not. */
+static bool is_unnamed(const struct weir_gpu_device *device)
+{
+    return device->uuid.len == 0 ||
+           (device->state != WEIR_GPU_READY && device->memory_total_bytes == 0);
+}
+
 static int gpus_list(void *ctx, struct weir_arena *arena, struct weir_gpu_device **ret_devices,
                      uint32_t *ret_n_devices, struct weir_err *err)
 {
-    struct weir_gpus *gpus = ctx;
+    const struct weir_gpus *gpus = ctx;
+    struct weir_gpu_device *devices;
+    uint32_t n;
+    int r = weir_prober_list(gpus->prober, arena, &devices, &n, err);
 
-    return weir_prober_list(gpus->prober, arena, ret_devices, ret_n_devices, err);
+    for (uint32_t i = 0; r == 0 && gpus->fleet != NULL && i < n; i++)
+        if (is_unnamed(&devices[i]) && devices[i].index < weir_sim_fleet_size(gpus->fleet))
+            r = name_device(gpus, arena, &devices[i], err);
+    if (r < 0)
+        return r;
+    *ret_devices = devices;
+    *ret_n_devices = n;
+    return 0;
 }
 
 static bool gpus_collect(void *ctx, const struct weir_gpu_sink *sink)
@@ -124,6 +180,16 @@ static int64_t begin_of(const struct weir_sim_fleet *fleet, uint32_t index,
     return began_ms;
 }
 
+static bool gpus_has(void *ctx, struct weir_str uuid)
+{
+    const struct weir_gpus *gpus = ctx;
+
+    for (uint32_t i = 0; i < weir_sim_fleet_size(gpus->fleet); i++)
+        if (weir_str_eq_c(uuid, weir_sim_fleet_facts(gpus->fleet, i)->uuid))
+            return true;
+    return false;
+}
+
 static int gpus_occupy(void *ctx, struct weir_str uuid, const struct weir_gpu_occupant *occupant,
                        struct weir_err *err)
 {
@@ -184,6 +250,9 @@ static int gpus_befall(void *ctx, struct weir_str faults, bool only_check, struc
         weir_error_hint(err, "for later there is `weir up --simulate-faults FILE`");
         return weir_error_at(err, orders[i].line, 1);
     }
+    /* All that can be wrong with one is found before the first of them befalls. */
+    if (r == 0)
+        r = weir_sim_kmsg_reserve(gpus->fleet, n * weir_sim_fleet_size(gpus->fleet), err);
     for (size_t i = 0; r == 0 && !only_check && i < n; i++)
         r = weir_sim_order_carry_out(gpus->fleet, &orders[i], weir_clock_mono_ms(), err);
     return r;
@@ -203,7 +272,7 @@ static void remove_dead(struct weir_sim_fleet *fleet)
 }
 
 static int open_simulated(struct weir_gpus *gpus, const char *data_dir, struct weir_str spec,
-                          struct weir_err *err)
+                          bool may_be_away, struct weir_err *err)
 {
     struct weir_prober_options options = weir_prober_defaults();
     struct weir_arena arena = WEIR_ARENA_INIT;
@@ -214,6 +283,7 @@ static int open_simulated(struct weir_gpus *gpus, const char *data_dir, struct w
         r = weir_error(err, WEIR_E_NO_MEMORY, "no memory to load the simulated driver");
     if (r == 0) {
         remove_dead(gpus->fleet);
+        options.may_be_away = may_be_away;
         r = weir_prober_open(path, &options, &gpus->prober, err);
     }
     weir_arena_finish(&arena);
@@ -221,28 +291,44 @@ static int open_simulated(struct weir_gpus *gpus, const char *data_dir, struct w
     return r;
 }
 
-static int open_any(struct weir_gpus *gpus, const char *data_dir, struct weir_str simulate,
-                    struct weir_err *err)
+static int open_real(struct weir_gpus *gpus, bool may_be_away, struct weir_err *err)
 {
     struct weir_prober_options options = weir_prober_defaults();
+    const char *version;
+    int r;
+
+    options.may_be_away = may_be_away;
+    r = weir_prober_open(NULL, &options, &gpus->prober, err);
+    if (r < 0)
+        return r;
+    version = weir_prober_driver_version(gpus->prober);
+    snprintf(gpus->description, sizeof(gpus->description),
+             version[0] != '\0' ? "driver %s" : "a driver that is not there yet", version);
+    return 0;
+}
+
+static int open_any(struct weir_gpus *gpus, const char *data_dir, struct weir_str simulate,
+                    enum weir_gpus_known known, struct weir_err *err)
+{
     bool is_auto = weir_str_eq_c(simulate, "auto");
+    bool is_simulated = known == WEIR_GPUS_KNOWN_SIMULATED;
     int r;
 
     if (simulate.len > 0 && !is_auto)
-        return open_simulated(gpus, data_dir, simulate, err);
-    r = weir_prober_open(NULL, &options, &gpus->prober, err);
-    if (r == 0) {
-        snprintf(gpus->description, sizeof(gpus->description), "driver %s",
-                 weir_prober_driver_version(gpus->prober));
+        return open_simulated(gpus, data_dir, simulate, is_simulated, err);
+    if (is_auto && is_simulated)
+        return open_simulated(gpus, data_dir, WEIR_STR(AUTO_SPEC), true, err);
+    r = open_real(gpus, known == WEIR_GPUS_KNOWN_REAL, err);
+    if (r == 0)
         return 0;
-    }
     if (is_auto)
-        return open_simulated(gpus, data_dir, WEIR_STR(AUTO_SPEC), err);
+        return open_simulated(gpus, data_dir, WEIR_STR(AUTO_SPEC), false, err);
     return weir_error_hint(err, "without a GPU: weir up --simulate " AUTO_SPEC);
 }
 
-int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_gpus **ret_gpus,
-                   struct weir_gpu_port *ret_port, struct weir_err *err)
+int weir_gpus_open(const char *data_dir, struct weir_str simulate, enum weir_gpus_known known,
+                   struct weir_gpus **ret_gpus, struct weir_gpu_port *ret_port,
+                   struct weir_err *err)
 {
     struct weir_gpus *gpus = weir_mem_alloc_array(1, sizeof(*gpus));
     int r;
@@ -250,7 +336,7 @@ int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_g
     if (gpus == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the GPUs");
     gpus->schedule_arena = (struct weir_arena)WEIR_ARENA_INIT;
-    r = open_any(gpus, data_dir, simulate, err);
+    r = open_any(gpus, data_dir, simulate, known, err);
     if (r < 0) {
         weir_gpus_close(gpus);
         return r;
@@ -263,6 +349,7 @@ int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_g
         .mig = gpus_mig,
         .occupy = gpus->fleet != NULL ? gpus_occupy : NULL,
         .vacate = gpus->fleet != NULL ? gpus_vacate : NULL,
+        .has = gpus->fleet != NULL ? gpus_has : NULL,
         .befall = gpus->fleet != NULL ? gpus_befall : NULL,
     };
     *ret_gpus = gpus;

@@ -10,11 +10,16 @@
 
 struct weir_gpus;
 
-/* simulate empty: the driver of this machine. "auto": that one where it answers, else a simulated
- * "8xH100". Anything else: a simulated fleet of this text (model/fleet_spec.h), installed below
- * data_dir. Errors: weir_nvml_open()'s, weir_sim_install()'s. */
-int weir_gpus_open(const char *data_dir, struct weir_str simulate, struct weir_gpus **ret_gpus,
-                   struct weir_gpu_port *ret_port, struct weir_err *err);
+/* What the data directory knows of GPUs from before. */
+enum weir_gpus_known { WEIR_GPUS_KNOWN_NONE, WEIR_GPUS_KNOWN_REAL, WEIR_GPUS_KNOWN_SIMULATED };
+
+/* simulate empty: the driver of this machine. "auto": that one where it answers or its GPUs are
+ * known, else a simulated "8xH100". Anything else: a simulated fleet of this text
+ * (model/fleet_spec.h), installed below data_dir. Where GPUs of the kind are known their driver may
+ * be away. Errors: weir_nvml_open()'s, weir_sim_install()'s. */
+int weir_gpus_open(const char *data_dir, struct weir_str simulate, enum weir_gpus_known known,
+                   struct weir_gpus **ret_gpus, struct weir_gpu_port *ret_port,
+                   struct weir_err *err);
 struct weir_gpus *weir_gpus_close(struct weir_gpus *gpus);
 bool weir_gpus_are_simulated(const struct weir_gpus *gpus);
 

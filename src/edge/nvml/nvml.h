@@ -69,9 +69,10 @@ void weir_nvml_change_mig(const struct weir_nvml *nvml, const struct weir_gpu_mi
 
 struct weir_nvml_events;
 
-/* Everything that the devices can tell, from now on; those that cannot tell anything are left out.
+/* Everything that the devices can tell, from now on; those that cannot tell anything are left out,
+ * and those of `skips` (by index; NULL: none).
  * Errors: WEIR_E_UNSUPPORTED, WEIR_E_UNAVAILABLE, WEIR_E_NO_MEMORY. */
-int weir_nvml_events_open(const struct weir_nvml *nvml, uint32_t n_devices,
+int weir_nvml_events_open(const struct weir_nvml *nvml, uint32_t n_devices, const bool *skips,
                           struct weir_nvml_events **ret_events, struct weir_err *err);
 /* is_stale: the driver went, and the set with it. */
 struct weir_nvml_events *weir_nvml_events_close(struct weir_nvml_events *events, bool is_stale);

@@ -37,7 +37,7 @@ static void add_device(struct weir_nvml_events *events, uint32_t index)
         events->n_devices++;
 }
 
-int weir_nvml_events_open(const struct weir_nvml *nvml, uint32_t n_devices,
+int weir_nvml_events_open(const struct weir_nvml *nvml, uint32_t n_devices, const bool *skips,
                           struct weir_nvml_events **ret_events, struct weir_err *err)
 {
     const struct weir_nvml_symbols *call = &nvml->call;
@@ -57,7 +57,8 @@ int weir_nvml_events_open(const struct weir_nvml *nvml, uint32_t n_devices,
         return weir_nvml_fail(call, result, "wait for events of GPUs", err);
     }
     for (uint32_t i = 0; i < n_devices; i++)
-        add_device(events, i);
+        if (skips == NULL || !skips[i])
+            add_device(events, i);
     if (events->n_devices == 0) {
         weir_nvml_events_close(events, false);
         return weir_error(err, WEIR_E_UNSUPPORTED, "no GPU here tells of events");

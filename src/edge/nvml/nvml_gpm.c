@@ -89,6 +89,19 @@ void weir_nvml_meter_forget(struct weir_nvml_meter *meter)
     meter->is_supported = false;
 }
 
+void weir_nvml_meter_keep(struct weir_nvml_meter *meter, uint32_t instances)
+{
+    for (size_t i = 1; i < N_SLOTS; i++) {
+        struct slot *slot = &meter->slots[i];
+
+        if ((instances >> (i - 1) & 1) != 0)
+            continue;
+        free_sample(meter, slot->before);
+        free_sample(meter, slot->spare);
+        *slot = (struct slot){.before = NULL};
+    }
+}
+
 static bool is_supported(struct weir_nvml_reader *reader, struct weir_nvml_meter *meter)
 {
     const struct weir_nvml_symbols *call = reader->call;

@@ -73,4 +73,8 @@ enum { WEIR_NVML_METERED_INSTANCES = 16 };
 void weir_nvml_read_gpm(struct weir_nvml_reader *reader, struct weir_nvml_meter *meter,
                         int gpu_instance, struct weir_gpu_metrics *metrics);
 
+/* The GPU instances that there are, bits by id: a new one may have the id of one that is gone,
+ * whose last counts are forgotten. */
+void weir_nvml_meter_keep(struct weir_nvml_meter *meter, uint32_t instances);
+
 #endif

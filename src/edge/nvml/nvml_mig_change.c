@@ -103,7 +103,14 @@ static int create(struct weir_nvml_reader *reader, const struct weir_gpu_mig_req
     return weir_nvml_fail(call, answer, "make the compute instance of a GPU instance", err);
 }
 
-static int destroy_compute(struct weir_nvml_reader *reader, struct weir_nvml_gi_handle *instance)
+/* The profiles of compute instances that were destroyed. */
+struct destroyed {
+    uint32_t profiles[INSTANCES_MAX];
+    uint32_t n;
+};
+
+static int destroy_compute(struct weir_nvml_reader *reader, struct weir_nvml_gi_handle *instance,
+                           struct destroyed *destroyed)
 {
     const struct weir_nvml_symbols *call = reader->call;
 
@@ -122,13 +129,30 @@ static int destroy_compute(struct weir_nvml_reader *reader, struct weir_nvml_gi_
 
             if (answer != WEIR_NVML_SUCCESS)
                 return answer;
+            if (destroyed->n < INSTANCES_MAX)
+                destroyed->profiles[destroyed->n++] = info.id;
         }
     }
     return WEIR_NVML_SUCCESS;
 }
 
+/* A GPU instance that could not be destroyed serves again. Where that fails, too, it is seen to
+ * serve nobody. */
+static void make_again(struct weir_nvml_reader *reader, struct weir_nvml_gi_handle *instance,
+                       const struct destroyed *destroyed)
+{
+    for (uint32_t i = 0; reader->call->ci_create != NULL && i < destroyed->n; i++) {
+        struct weir_nvml_ci_handle *compute = NULL;
+
+        if (reader->call->ci_create(instance, destroyed->profiles[i], &compute) !=
+            WEIR_NVML_SUCCESS)
+            return;
+    }
+}
+
 static int destroy(struct weir_nvml_reader *reader, uint32_t id, struct weir_err *err)
 {
+    struct destroyed destroyed = {.n = 0};
     const struct weir_nvml_symbols *call = reader->call;
     struct weir_nvml_gi_handle *instance = NULL;
     char what[64];
@@ -140,9 +164,11 @@ static int destroy(struct weir_nvml_reader *reader, uint32_t id, struct weir_err
         return weir_nvml_fail(call, WEIR_NVML_FUNCTION_NOT_FOUND, what, err);
     answer = call->gi_by_id(reader->handle, id, &instance);
     if (answer == WEIR_NVML_SUCCESS)
-        answer = destroy_compute(reader, instance);
+        answer = destroy_compute(reader, instance, &destroyed);
     if (answer == WEIR_NVML_SUCCESS)
         answer = call->gi_destroy(instance);
+    if (answer != WEIR_NVML_SUCCESS)
+        make_again(reader, instance, &destroyed);
     return answer == WEIR_NVML_SUCCESS ? 0 : weir_nvml_fail(call, answer, what, err);
 }
 

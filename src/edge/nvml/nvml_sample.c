@@ -318,6 +318,7 @@ static int read_instances(struct weir_nvml_reader *reader, struct weir_nvml_mete
     enum { MAX = 64 };
     const struct weir_nvml_symbols *call = reader->call;
     struct weir_gpu_instance_sample *samples;
+    uint32_t seen = 0;
     unsigned max = 0;
     uint32_t n = 0;
 
@@ -336,8 +337,10 @@ static int read_instances(struct weir_nvml_reader *reader, struct weir_nvml_mete
             !weir_nvml_ok(reader, call->gi_of_device(handle, &gi)) || is_listed(samples, n, gi))
             continue;
         samples[n].gpu_instance = gi;
+        seen |= gi < WEIR_NVML_METERED_INSTANCES ? 1u << gi : 0;
         read_instance(reader, meter, handle, &samples[n++]);
     }
+    weir_nvml_meter_keep(meter, seen);
     sample->instances = samples;
     sample->n_instances = n;
     return 0;
@@ -375,6 +378,8 @@ static int read_all(struct weir_nvml_reader *reader, struct weir_nvml_meter *met
     if (reader->failed != WEIR_NVML_SUCCESS)
         return 0;
     r = weir_nvml_read_processes(reader, is_mig, sample, err);
+    if (!is_mig)
+        weir_nvml_meter_keep(meter, 0);
     return r < 0 || !is_mig ? r : read_instances(reader, meter, sample, err);
 }
 

@@ -1,13 +1,16 @@
 #include "edge/nvml/prober.h"
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/time.h"
 #include "edge/nvml/prober_core.h"
 
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTBOX_MAX = 4096, INBOX_MAX = 256, CAUSE_BYTES = 160 };
+enum { OUTBOX_MAX = 4096, INBOX_MAX = 256, CAUSE_BYTES = 160, HUNG_BYTES = 96 };
 
 /* What is known of a device, by its index. */
 struct slot {
@@ -16,7 +19,7 @@ struct slot {
     enum weir_gpu_state state;
     char cause[CAUSE_BYTES];
     bool is_hung;
-    int64_t hung_since_ms;
+    char hung[HUNG_BYTES]; /* since when, in words */
 };
 
 /* A change that was asked for and whose result is to come. */
@@ -37,6 +40,9 @@ struct weir_prober {
     bool is_opened;
     bool is_known; /* the driver has said what there is */
     bool is_driver_hung;
+    bool is_driver_away; /* it went, and comes back slowly */
+    uint32_t n_devices;  /* as the driver said */
+    uint32_t generation;
     struct weir_err open_err;
     struct weir_err driver_err; /* code 0: the driver is there */
     char driver_version[WEIR_NVML_VERSION_BYTES];
@@ -46,6 +52,7 @@ struct weir_prober_options weir_prober_defaults(void)
 {
     return (struct weir_prober_options){.sample_ms = 1000,
                                         .facts_ms = 5000,
+                                        .slow_ms = 300,
                                         .deadline_ms = 3000,
                                         .change_ms = 60000,
                                         .open_ms = 10000,
@@ -78,6 +85,8 @@ static bool take_driver(struct weir_prober *prober, struct message *message)
     prober->is_known = true;
     prober->driver_err = message->as.driver.err;
     if (prober->driver_err.code == 0) {
+        prober->n_devices = n;
+        prober->generation = message->generation;
         for (size_t i = n; i < prober->slots.n; i++)
             forget_slot(&prober->slots.items[i]);
         if (prober->slots.n > n)
@@ -125,7 +134,7 @@ static bool take_facts(struct weir_prober *prober, struct message *message)
     const struct weir_gpu_device *device = &message->as.device;
     bool is_new;
 
-    if (slot == NULL) {
+    if (slot == NULL || message->generation < prober->generation) {
         message_free(message);
         return false;
     }
@@ -161,6 +170,11 @@ static bool take_sample(struct weir_prober *prober, struct message *message)
         message_free(message);
         return false;
     }
+    /* What it is was not to be had: that is read first. */
+    if (slot->facts->as.device.state != WEIR_GPU_READY && health->state == WEIR_GPU_READY) {
+        message_free(message);
+        return false;
+    }
     is_new = set_state(slot, health->state, weir_str(health->cause));
     if (health->state != WEIR_GPU_READY) {
         message_free(message);
@@ -185,6 +199,20 @@ static bool take_change(struct weir_prober *prober, const struct weir_gpu_mig_re
     return false; /* it was given up */
 }
 
+/* One that is not there yet is a driver that is away. */
+static void take_opened(struct weir_prober *prober)
+{
+    if (prober->open_err.code != 0) {
+        prober->driver_err = prober->open_err;
+        prober->is_known = prober->core->options.may_be_away;
+        return;
+    }
+    prober->driver_err = (struct weir_err)WEIR_ERR_INIT;
+    prober->is_known = false;
+    snprintf(prober->driver_version, sizeof(prober->driver_version), "%s",
+             weir_nvml_driver_version(prober->core->nvml));
+}
+
 static bool take_message(struct weir_prober *prober, struct message *message,
                          const struct weir_gpu_sink *sink)
 {
@@ -194,6 +222,7 @@ static bool take_message(struct weir_prober *prober, struct message *message,
     case MESSAGE_OPENED:
         prober->is_opened = true;
         prober->open_err = message->as.err;
+        take_opened(prober);
         break;
     case MESSAGE_DRIVER:
         return take_driver(prober, message);
@@ -222,7 +251,7 @@ static int start_worker(struct core *core, struct weir_err *err)
 
     if (worker == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a thread that reads GPUs");
-    *worker = (struct worker){core, AT_NOTHING, weir_clock_mono_ms(), 0, false};
+    *worker = (struct worker){.core = core, .at = AT_NOTHING, .since_ms = weir_clock_mono_ms()};
     pthread_mutex_lock(&core->lock);
     core->active = worker;
     pthread_mutex_unlock(&core->lock);
@@ -236,40 +265,53 @@ static int start_worker(struct core *core, struct weir_err *err)
     return r;
 }
 
-/* Index of a device whose reader was left behind just now; AT_NOTHING: none. */
-static int64_t leave_behind(struct weir_prober *prober, int64_t now_ms, int64_t *ret_since_ms)
+static void mark_hung(struct slot *slot, int64_t since_ms)
 {
-    struct core *core = prober->core;
-    int64_t at = AT_NOTHING;
-    struct worker *worker;
+    weir_cleanup_buf struct weir_buf when = WEIR_BUF_INIT(HUNG_BYTES);
 
-    pthread_mutex_lock(&core->lock);
-    worker = core->active;
-    prober->is_driver_hung = false;
-    if (worker != NULL && worker->at != AT_NOTHING &&
-        now_ms - worker->since_ms > core->options.deadline_ms) {
-        *ret_since_ms = worker->since_ms;
-        prober->is_driver_hung = worker->at == AT_DRIVER;
-        /* Another one would hang there, too. */
-        if (!prober->is_driver_hung) {
-            at = worker->at;
-            worker->is_left_behind = true;
-            core->active = NULL;
-        }
-    }
-    pthread_mutex_unlock(&core->lock);
-    return at;
+    weir_time_format(weir_clock_wall_ms() - (weir_clock_mono_ms() - since_ms), &when);
+    slot->is_hung = true;
+    snprintf(slot->hung, sizeof(slot->hung), "the driver has not answered for it since %.*s",
+             WEIR_STR_ARG(weir_buf_view(&when)));
 }
 
-static bool mark_hung(struct weir_prober *prober, int64_t index, int64_t since_ms)
+/* Whether one was found whose reader waits for longer than the deadline. */
+static bool find_hung(struct weir_prober *prober, int64_t now_ms)
 {
-    struct slot *slot = slot_of(prober, (uint32_t)index);
+    struct core *core = prober->core;
+    bool is_new = false;
 
-    if (slot == NULL)
-        return false;
-    slot->is_hung = true;
-    slot->hung_since_ms = since_ms;
-    return true;
+    for (size_t i = 0; i < prober->n_devices; i++) {
+        int64_t since_ms = now_ms;
+        struct slot *slot = slot_of(prober, (uint32_t)i);
+
+        pthread_mutex_lock(&core->lock);
+        if (i < core->seats.n && core->seats.items[i]->holder != NULL)
+            since_ms = core->seats.items[i]->since_ms;
+        pthread_mutex_unlock(&core->lock);
+        if (slot == NULL || slot->is_hung || now_ms - since_ms <= core->options.deadline_ms)
+            continue;
+        mark_hung(slot, since_ms);
+        is_new = true;
+    }
+    return is_new;
+}
+
+/* Where the driver as a whole does not answer: it hangs, or, while it is initialised anew, it is
+ * not there yet. */
+static bool look_at_driver(struct weir_prober *prober, int64_t now_ms)
+{
+    struct core *core = prober->core;
+    bool was_hung = prober->is_driver_hung;
+    bool was_away = prober->is_driver_away;
+    bool is_late;
+
+    pthread_mutex_lock(&core->lock);
+    is_late = core->active != NULL && now_ms - core->active->since_ms > core->options.deadline_ms;
+    prober->is_driver_hung = is_late && core->active->at == AT_DRIVER;
+    prober->is_driver_away = is_late && core->active->at == AT_INIT;
+    pthread_mutex_unlock(&core->lock);
+    return was_hung != prober->is_driver_hung || was_away != prober->is_driver_away;
 }
 
 static void give_up_changes(struct weir_prober *prober, int64_t now_ms,
@@ -291,19 +333,12 @@ static void give_up_changes(struct weir_prober *prober, int64_t now_ms,
 static bool check(struct weir_prober *prober, const struct weir_gpu_sink *sink)
 {
     int64_t now_ms = weir_clock_mono_ms();
-    bool was_driver_hung = prober->is_driver_hung;
-    int64_t since_ms = 0;
-    int64_t index = leave_behind(prober, now_ms, &since_ms);
-    bool is_new = index >= 0 && mark_hung(prober, index, since_ms);
-    bool needs_worker;
+    bool is_new = find_hung(prober, now_ms);
 
-    pthread_mutex_lock(&prober->core->lock);
-    needs_worker = prober->core->active == NULL && prober->core->nvml != NULL;
-    pthread_mutex_unlock(&prober->core->lock);
-    if (needs_worker)
-        start_worker(prober->core, NULL); /* else at the next occasion */
+    is_new = look_at_driver(prober, now_ms) || is_new;
+    prober_have_standby(prober->core); /* where there was no memory for it */
     give_up_changes(prober, now_ms, sink);
-    return is_new || was_driver_hung != prober->is_driver_hung;
+    return is_new;
 }
 
 bool weir_prober_collect(struct weir_prober *prober, const struct weir_gpu_sink *sink)
@@ -328,26 +363,30 @@ int weir_prober_fd(const struct weir_prober *prober)
 /* ---- what is known ---- */
 
 static void describe_state(const struct weir_prober *prober, const struct slot *slot,
-                           struct weir_arena *arena, struct weir_gpu_device *device)
+                           struct weir_gpu_device *device)
 {
-    const char *cause = NULL;
-
     device->state = slot->state;
     device->cause = weir_str(slot->cause);
+    if (slot->facts == NULL && slot->state == WEIR_GPU_READY) {
+        device->state = WEIR_GPU_UNREADABLE;
+        device->cause = WEIR_STR("the driver has not said yet which GPU it is");
+    }
+    if (slot->is_hung) {
+        device->state = WEIR_GPU_HUNG;
+        device->cause = weir_str(slot->hung);
+    }
+    if (prober->is_driver_hung) {
+        device->state = WEIR_GPU_HUNG;
+        device->cause = WEIR_STR("the driver does not say any more which GPUs there are");
+    }
     if (prober->driver_err.code != 0) {
         device->state = WEIR_GPU_UNREADABLE;
         device->cause = weir_str(prober->driver_err.text);
     }
-    if (slot->is_hung) {
-        device->state = WEIR_GPU_HUNG;
-        cause = weir_arena_printf(arena, "the driver has not answered for %lld s",
-                                  (long long)((weir_clock_mono_ms() - slot->hung_since_ms) / 1000));
-    } else if (prober->is_driver_hung) {
-        device->state = WEIR_GPU_HUNG;
-        cause = "the driver does not say any more which GPUs there are";
+    if (prober->is_driver_away) {
+        device->state = WEIR_GPU_UNREADABLE;
+        device->cause = WEIR_STR("the driver went away, and is being initialised");
     }
-    if (cause != NULL)
-        device->cause = weir_str(cause);
 }
 
 static int say_nothing_known(const struct weir_prober *prober, struct weir_err *err)
@@ -362,20 +401,22 @@ static int say_nothing_known(const struct weir_prober *prober, struct weir_err *
 int weir_prober_list(struct weir_prober *prober, struct weir_arena *arena,
                      struct weir_gpu_device **ret_devices, uint32_t *ret_n, struct weir_err *err)
 {
-    struct weir_gpu_device *devices =
-        weir_arena_new_n(arena, struct weir_gpu_device, prober->slots.n + 1);
+    static const struct slot unknown = {.facts = NULL};
+    uint32_t n_slots =
+        prober->slots.n > prober->n_devices ? (uint32_t)prober->slots.n : prober->n_devices;
+    struct weir_gpu_device *devices = weir_arena_new_n(arena, struct weir_gpu_device, n_slots + 1u);
     uint32_t n = 0;
 
     if (devices == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the devices");
-    for (size_t i = 0; i < prober->slots.n; i++) {
-        const struct slot *slot = &prober->slots.items[i];
+    for (uint32_t i = 0; i < n_slots; i++) {
+        const struct slot *slot = i < prober->slots.n ? &prober->slots.items[i] : &unknown;
 
-        if (slot->facts == NULL)
-            continue;
-        devices[n] = slot->facts->as.device;
+        devices[n] = (struct weir_gpu_device){.index = i};
+        if (slot->facts != NULL)
+            devices[n] = slot->facts->as.device;
         devices[n].sample = slot->sample != NULL ? &slot->sample->as.sampled.sample : NULL;
-        describe_state(prober, slot, arena, &devices[n++]);
+        describe_state(prober, slot, &devices[n++]);
     }
     if (n == 0 && (!prober->is_known || prober->driver_err.code != 0))
         return say_nothing_known(prober, err);
@@ -401,6 +442,9 @@ static int find(const struct weir_prober *prober, struct weir_str uuid, uint32_t
             continue;
         if (slot->is_hung || prober->is_driver_hung)
             return weir_error(err, WEIR_E_UNAVAILABLE, "GPU '%.*s' hangs: it cannot be changed",
+                              WEIR_STR_ARG(uuid));
+        if (prober->is_driver_away)
+            return weir_error(err, WEIR_E_UNAVAILABLE, "the driver of GPU '%.*s' went away",
                               WEIR_STR_ARG(uuid));
         *ret_index = (uint32_t)i;
         return 0;
@@ -474,6 +518,7 @@ static struct core *make_core(const char *path, const struct weir_prober_options
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&core->changed, &attributes);
+    pthread_cond_init(&core->due, &attributes);
     pthread_condattr_destroy(&attributes);
     core->n_users = 1;
     core->options = *options;
@@ -513,6 +558,8 @@ static int await(struct weir_prober *prober, struct weir_err *err)
         weir_prober_collect(prober, &nobody);
         left_ms = until_ms - weir_clock_mono_ms();
     }
+    if (options->may_be_away && (!prober->is_opened || prober->open_err.code != 0))
+        return 0;
     if (!prober->is_opened)
         return weir_error(err, WEIR_E_TIMEOUT, "the GPU driver does not answer");
     if (prober->open_err.code != 0)
@@ -548,8 +595,6 @@ int weir_prober_open(const char *path, const struct weir_prober_options *options
         weir_prober_close(prober);
         return r;
     }
-    snprintf(prober->driver_version, sizeof(prober->driver_version), "%s",
-             weir_nvml_driver_version(prober->core->nvml));
     *ret_prober = prober;
     return 0;
 }
@@ -561,6 +606,7 @@ struct weir_prober *weir_prober_close(struct weir_prober *prober)
     pthread_mutex_lock(&prober->core->lock);
     prober->core->is_stopping = true;
     pthread_cond_broadcast(&prober->core->changed);
+    pthread_cond_broadcast(&prober->core->due);
     pthread_mutex_unlock(&prober->core->lock);
     /* Where there is no room nobody sleeps. */
     weir_queue_push(&prober->core->inbox, &prober->core->stop);

@@ -1,5 +1,11 @@
 /* edge/nvml/prober_core.h — what the loop's side of the prober (prober.c) and its threads
- * (prober_thread.c) share.
+ * (prober_thread.c, prober_events.c) share.
+ *
+ * One worker is active: it goes round the devices, and alone talks to the driver as a whole. One
+ * stands by: it leaves the active one behind with a device that takes too long, and goes on in its
+ * place. A worker that was left behind finishes with that device and ends; so there is at most one
+ * for each device, besides the two. A device that was slow before is given to a worker of its own
+ * from the start.
  *
  * The core lives until the last of them lets go of it. Under the lock: everything down to `todo`.
  * What follows belongs to the one worker that is active. */
@@ -56,41 +62,59 @@ struct errand {
     uint64_t ticket;
 };
 
-/* A device, by its index. Whoever holds it may use the meter. */
+/* A device, by its index. Whoever holds it reads the device, and has the meter to itself. */
 struct seat {
     const struct worker *holder; /* NULL: nobody */
+    int64_t since_ms;            /* of what the holder asks now */
+    uint32_t generation;         /* of the driver, when it was taken */
     struct weir_nvml_meter *meter;
     bool forget;      /* the meter is of a driver that is gone */
     bool wants_facts; /* at the next occasion */
     bool is_failing;
+    bool is_slow;      /* it took longer than a round has for it */
+    bool is_unwatched; /* it did not answer when events were asked for */
 };
 
-enum { AT_NOTHING = -1, AT_DRIVER = -2 };
+enum {
+    AT_NOTHING = -1,
+    AT_DRIVER = -2,
+    AT_INIT = -3 /* the driver went, and the library is being initialised anew */
+};
 
 struct worker {
     struct core *core;
     int64_t at; /* index of the device it asks, or AT_… */
     int64_t since_ms;
-    uint64_t ticket; /* of the errand it is on; 0: none */
-    bool is_left_behind;
+    bool is_left_behind; /* or on a device of its own from the start: then … */
+    bool with_facts;     /* … so it reads it */
 };
 
 struct seats weir_vec(struct seat *);
 
+/* One round over the devices. */
+struct round {
+    uint32_t n;    /* devices in it; of none there is no round */
+    uint32_t next; /* of them */
+    bool with_facts;
+};
+
 struct core {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    unsigned n_users; /* the loop's side, and each thread */
+    pthread_cond_t changed; /* for the event thread, and whoever waits for it */
+    pthread_cond_t due;     /* for the worker that stands by */
+    unsigned n_users;       /* the loop's side, and each thread */
     bool is_stopping;
     bool is_reloading;
     bool has_events;       /* the event thread has a set */
     bool is_set_stale;     /* that set went with the driver */
-    struct worker *active; /* NULL: it must be replaced */
+    bool has_standby;      /* a worker stands by */
+    struct worker *active; /* NULL: the library is not open */
     struct weir_nvml *nvml;
     uint32_t n_devices;
-    uint32_t generation;          /* 0: no driver yet */
-    uint32_t n_recoveries;        /* a device came back: its events are to be asked for again */
-    struct seats seats;           /* never fewer */
+    uint32_t generation;   /* 0: no driver yet */
+    uint32_t n_recoveries; /* a device came back: its events are to be asked for again */
+    struct seats seats;    /* never fewer */
+    struct round round;
     struct weir_queue_item *todo; /* errands taken from the inbox */
 
     int64_t next_sample_ms;
@@ -106,14 +130,27 @@ struct core {
     struct weir_queue_item stop;
 };
 
+/* ---- prober_core.c ---- */
+struct message *message_new(enum message_kind kind);
 struct message *message_free(struct message *message);
 /* Lets go of the core. */
 void core_release(struct core *core);
 /* A thread that runs start(core), and has a hold on the core. */
 int core_start_thread(struct core *core, void *(*start)(void *arg), void *arg,
                       struct weir_err *err);
+/* Sleeps with the lock given up until the condition is signalled, at most `ms`. */
+bool core_wait(struct core *core, pthread_cond_t *cond, int64_t ms);
+bool core_is_stopping(struct core *core);
+/* Waits while the loop is behind. */
+void core_tell(struct core *core, struct message *message);
 
+/* ---- prober_thread.c ---- */
+/* The first worker: opens the library. */
 void *prober_work(void *worker);
+/* Starts one that stands by, where none does. */
+void prober_have_standby(struct core *core);
+
+/* ---- prober_events.c ---- */
 void *prober_watch_events(void *core);
 
 #endif

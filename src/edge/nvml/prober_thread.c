@@ -2,213 +2,77 @@
 #include "base/mem.h"
 #include "edge/nvml/prober_core.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <time.h>
+enum { RETRY_MS = 1000, IDLE_MS = 60000, ERRANDS_AT_ONCE = 64 };
 
-enum { FULL_WAIT_MS = 10, RETRY_MS = 1000, STACK_BYTES = 1 << 20 };
+/* ---- where a worker is ---- */
 
-/* ---- the core ---- */
-
-struct message *message_free(struct message *message)
+static void set_place(struct worker *worker, int64_t at)
 {
-    if (message != NULL)
-        weir_arena_finish(&message->arena);
-    return weir_mem_free(message);
-}
+    bool was_idle = worker->at < 0;
 
-static void free_core(struct core *core)
-{
-    struct weir_queue_item *item;
-    struct weir_queue_item *next;
-
-    for (item = weir_queue_take(&core->outbox); item != NULL; item = next) {
-        next = item->next;
-        message_free((struct message *)item);
-    }
-    for (item = weir_queue_take(&core->inbox); item != NULL; item = next) {
-        next = item->next;
-        if (item != &core->stop)
-            weir_mem_free(item);
-    }
-    for (item = core->todo; item != NULL; item = next) {
-        next = item->next;
-        weir_mem_free(item);
-    }
-    for (size_t i = 0; i < core->seats.n; i++) {
-        weir_nvml_meter_destroy(core->seats.items[i]->meter);
-        weir_mem_free(core->seats.items[i]);
-    }
-    weir_vec_finish(&core->seats);
-    weir_nvml_close(core->nvml);
-    weir_queue_finish(&core->inbox);
-    weir_queue_finish(&core->outbox);
-    pthread_cond_destroy(&core->changed);
-    pthread_mutex_destroy(&core->lock);
-    weir_mem_free((void *)(uintptr_t)core->path);
-    weir_mem_free(core);
-}
-
-void core_release(struct core *core)
-{
-    bool is_last;
-
-    pthread_mutex_lock(&core->lock);
-    is_last = --core->n_users == 0;
-    pthread_mutex_unlock(&core->lock);
-    if (is_last)
-        free_core(core);
-}
-
-int core_start_thread(struct core *core, void *(*start)(void *arg), void *arg, struct weir_err *err)
-{
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t all;
-    sigset_t before;
-    int r;
-
-    pthread_mutex_lock(&core->lock);
-    core->n_users++;
-    pthread_mutex_unlock(&core->lock);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, STACK_BYTES);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* signals are the loop's */
-    r = pthread_create(&thread, &attributes, start, arg);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (r == 0)
-        return 0;
-    core_release(core);
-    return weir_error_errno(err, r, "start a thread that reads GPUs");
-}
-
-/* Sleeps with the lock given up until something changed, at most `ms`. */
-static bool wait_change(struct core *core, uint32_t ms)
-{
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
-    return pthread_cond_timedwait(&core->changed, &core->lock, &until) != ETIMEDOUT;
-}
-
-static bool is_stopping(struct core *core)
-{
-    bool stopping;
-
-    pthread_mutex_lock(&core->lock);
-    stopping = core->is_stopping;
-    pthread_mutex_unlock(&core->lock);
-    return stopping;
-}
-
-static struct message *new_message(enum message_kind kind)
-{
-    struct message *message = weir_mem_alloc_array(1, sizeof(*message));
-
-    if (message != NULL)
-        message->kind = kind;
-    return message;
-}
-
-/* Waits while the loop is behind. */
-static void tell(struct core *core, struct message *message)
-{
-    while (!weir_queue_push(&core->outbox, &message->item)) {
-        const struct timespec pause = {0, FULL_WAIT_MS * 1000000L};
-
-        if (is_stopping(core)) {
-            message_free(message);
-            return;
-        }
-        nanosleep(&pause, NULL);
-    }
-}
-
-/* ---- the worker: where it is ---- */
-
-static void set_place(struct worker *worker, int64_t at, uint64_t ticket)
-{
     worker->at = at;
     worker->since_ms = weir_clock_mono_ms();
-    worker->ticket = ticket;
+    if (at >= 0 && was_idle)
+        pthread_cond_signal(&worker->core->due);
 }
 
-/* False: it was left behind meanwhile, and may touch nothing any more. */
-static bool go_to(struct worker *worker, int64_t at, uint64_t ticket)
+static bool may_go_on(const struct worker *worker)
+{
+    return !worker->is_left_behind && !worker->core->is_stopping;
+}
+
+/* False: it was left behind meanwhile. */
+static bool go_to(struct worker *worker, int64_t at)
 {
     bool goes;
 
     pthread_mutex_lock(&worker->core->lock);
-    goes = !worker->is_left_behind && !worker->core->is_stopping;
+    goes = may_go_on(worker);
     if (goes)
-        set_place(worker, at, ticket);
+        set_place(worker, at);
     pthread_mutex_unlock(&worker->core->lock);
     return goes;
 }
 
-/* NULL: a worker that was left behind holds it, or memory is short. */
-static struct seat *take_seat(struct worker *worker, uint32_t index, uint64_t ticket)
+/* ---- seats; all of it under the lock ---- */
+
+/* NULL: another worker holds it, or there is none for lack of memory. */
+static struct seat *take_seat(struct worker *worker, uint32_t index)
 {
     struct core *core = worker->core;
-    struct seat *seat;
-    bool forget;
+    struct seat *seat = index < core->seats.n ? core->seats.items[index] : NULL;
 
-    pthread_mutex_lock(&core->lock);
-    seat = index < core->seats.n && !worker->is_left_behind && !core->is_stopping
-               ? core->seats.items[index]
-               : NULL;
-    if (seat != NULL && seat->holder != NULL)
-        seat = NULL;
-    if (seat != NULL) {
-        seat->holder = worker;
-        set_place(worker, index, ticket);
-    }
-    forget = seat != NULL && seat->meter != NULL && seat->forget;
-    if (seat != NULL)
-        seat->forget = false;
-    pthread_mutex_unlock(&core->lock);
-    if (forget)
+    if (seat == NULL || seat->holder != NULL)
+        return NULL;
+    seat->holder = worker;
+    seat->generation = core->generation;
+    set_place(worker, index);
+    seat->since_ms = worker->since_ms;
+    if (seat->forget && seat->meter != NULL)
         weir_nvml_meter_forget(seat->meter);
+    seat->forget = false;
     return seat;
 }
 
-/* Whether the worker may go on. */
-static bool give_seat(struct worker *worker, struct seat *seat)
+/* What was asked was answered, and the next question has a time of its own. */
+static void next_question(struct worker *worker, struct seat *seat)
 {
-    bool goes_on;
-
     pthread_mutex_lock(&worker->core->lock);
-    seat->holder = NULL;
-    goes_on = !worker->is_left_behind;
-    if (goes_on)
-        set_place(worker, AT_NOTHING, 0);
-    else
-        seat->wants_facts = true; /* nobody has seen what became of it */
+    worker->since_ms = weir_clock_mono_ms();
+    seat->since_ms = worker->since_ms;
     pthread_mutex_unlock(&worker->core->lock);
-    return goes_on;
 }
 
-/* ---- the worker: what it does ---- */
+/* ---- one device ---- */
 
-static struct message *read_facts(struct core *core, uint32_t index)
+static struct message *read_facts(struct core *core, const struct seat *seat, uint32_t index)
 {
-    struct message *message = new_message(MESSAGE_FACTS);
+    struct message *message = message_new(MESSAGE_FACTS);
 
     if (message == NULL)
         return NULL;
     message->index = index;
-    message->generation = core->told_generation;
+    message->generation = seat->generation;
     if (weir_nvml_read_facts(core->nvml, index, &message->arena, &message->as.device, NULL) < 0)
         return message_free(message);
     return message;
@@ -216,14 +80,14 @@ static struct message *read_facts(struct core *core, uint32_t index)
 
 static struct message *read_sample(struct core *core, struct seat *seat, uint32_t index)
 {
-    struct message *message = new_message(MESSAGE_SAMPLE);
+    struct message *message = message_new(MESSAGE_SAMPLE);
 
     if (message == NULL)
         return NULL;
     if (seat->meter == NULL)
         seat->meter = weir_nvml_meter_create(core->nvml);
     message->index = index;
-    message->generation = core->told_generation;
+    message->generation = seat->generation;
     if (seat->meter == NULL ||
         weir_nvml_read_sample(core->nvml, index, seat->meter, &message->arena,
                               &message->as.sampled.sample, &message->as.sampled.health, NULL) < 0)
@@ -231,64 +95,131 @@ static struct message *read_sample(struct core *core, struct seat *seat, uint32_
     return message;
 }
 
+/* What a worker found out of the device that it holds. Where memory is short a reading is left out.
+ */
+struct findings {
+    struct message *facts;
+    struct message *sample;
+};
+
+static struct findings read_device(struct worker *worker, struct seat *seat, uint32_t index,
+                                   bool with_facts)
+{
+    struct findings found = {NULL, NULL};
+
+    if (with_facts) {
+        found.facts = read_facts(worker->core, seat, index);
+        next_question(worker, seat);
+    }
+    found.sample = read_sample(worker->core, seat, index);
+    return found;
+}
+
+/* Under the lock. */
 static void note_health(struct core *core, struct seat *seat, const struct message *sample)
 {
     bool is_failing = sample->as.sampled.health.state != WEIR_GPU_READY;
 
     if (seat->is_failing && !is_failing) {
-        pthread_mutex_lock(&core->lock);
         core->n_recoveries++;
         pthread_cond_broadcast(&core->changed);
-        pthread_mutex_unlock(&core->lock);
         seat->wants_facts = true;
     }
     seat->is_failing = is_failing;
 }
 
-/* Whether the worker may go on. Where memory is short the reading is left out. */
-static bool read_device(struct worker *worker, uint32_t index, bool with_facts)
+/* Gives the seat up and tells, also where the worker was left behind: nobody else has read that
+ * device meanwhile. Whether the worker may go on. */
+static bool leave_device(struct worker *worker, struct seat *seat, const struct findings *found,
+                         bool had_facts)
 {
     struct core *core = worker->core;
-    struct seat *seat = take_seat(worker, index, 0);
-    struct message *facts = NULL;
-    struct message *sample = NULL;
-    bool goes_on = true;
+    bool goes_on;
 
-    if (seat == NULL)
-        return go_to(worker, AT_NOTHING, 0);
-    if (with_facts || seat->wants_facts) {
-        facts = read_facts(core, index);
-        goes_on = go_to(worker, index, 0); /* the sample has a deadline of its own */
-        if (goes_on)
-            seat->wants_facts = facts == NULL;
+    if (found->facts != NULL)
+        core_tell(core, found->facts);
+    pthread_mutex_lock(&core->lock);
+    if (had_facts && seat->generation == core->generation)
+        seat->wants_facts = found->facts == NULL;
+    if (seat->is_unwatched) {
+        seat->is_unwatched = false;
+        core->n_recoveries++;
+        pthread_cond_broadcast(&core->changed);
     }
+    if (found->sample != NULL)
+        note_health(core, seat, found->sample);
+    pthread_mutex_unlock(&core->lock);
+    if (found->sample != NULL)
+        core_tell(core, found->sample);
+    pthread_mutex_lock(&core->lock);
+    seat->holder = NULL;
+    goes_on = may_go_on(worker);
     if (goes_on)
-        sample = read_sample(core, seat, index);
-    if (sample != NULL && go_to(worker, index, 0))
-        note_health(core, seat, sample);
-    if (give_seat(worker, seat) && goes_on) {
-        if (facts != NULL)
-            tell(core, facts);
-        if (sample != NULL)
-            tell(core, sample);
-        return true;
-    }
-    message_free(facts);
-    message_free(sample);
-    return false;
+        set_place(worker, AT_NOTHING);
+    pthread_mutex_unlock(&core->lock);
+    return goes_on;
 }
+
+/* On a device of its own: it is slow no more when it is read in the time that a round has. */
+static void *read_alone(void *arg)
+{
+    struct worker *worker = arg;
+    struct core *core = worker->core;
+    uint32_t index = (uint32_t)worker->at;
+    int64_t since_ms = weir_clock_mono_ms();
+    struct seat *seat;
+    struct findings found;
+
+    pthread_mutex_lock(&core->lock);
+    seat = core->seats.items[index];
+    pthread_mutex_unlock(&core->lock);
+    found = read_device(worker, seat, index, worker->with_facts);
+    pthread_mutex_lock(&core->lock);
+    seat->is_slow = weir_clock_mono_ms() - since_ms > core->options.slow_ms;
+    pthread_mutex_unlock(&core->lock);
+    leave_device(worker, seat, &found, worker->with_facts);
+    weir_mem_free(worker);
+    core_release(core);
+    return NULL;
+}
+
+/* For lack of a thread it is left out of this round. */
+static void start_alone(struct core *core, uint32_t index, bool with_facts)
+{
+    struct worker *worker = weir_mem_alloc_array(1, sizeof(*worker));
+    struct seat *seat = NULL;
+
+    if (worker == NULL)
+        return;
+    *worker = (struct worker){
+        .core = core, .at = AT_NOTHING, .is_left_behind = true, .with_facts = with_facts};
+    pthread_mutex_lock(&core->lock);
+    seat = take_seat(worker, index);
+    pthread_mutex_unlock(&core->lock);
+    if (seat != NULL && core_start_thread(core, read_alone, worker, NULL) == 0)
+        return;
+    pthread_mutex_lock(&core->lock);
+    if (seat != NULL)
+        seat->holder = NULL;
+    pthread_mutex_unlock(&core->lock);
+    weir_mem_free(worker);
+}
+
+/* ---- the driver ---- */
 
 /* Before the library is initialised anew nobody may wait for events in it. */
 static void before_reload(void *arg)
 {
-    struct core *core = arg;
+    struct worker *worker = arg;
+    struct core *core = worker->core;
     int64_t until_ms = weir_clock_mono_ms() + 2 * (int64_t)core->options.event_wait_ms;
 
     pthread_mutex_lock(&core->lock);
+    set_place(worker, AT_INIT);
     core->is_reloading = true;
     pthread_cond_broadcast(&core->changed);
     while (core->has_events && weir_clock_mono_ms() < until_ms)
-        wait_change(core, core->options.event_wait_ms);
+        core_wait(core, &core->changed, core->options.event_wait_ms);
     core->is_set_stale = core->has_events;
     pthread_mutex_unlock(&core->lock);
 }
@@ -333,7 +264,7 @@ static void tell_driver(struct core *core, uint32_t n, uint32_t generation,
     if (n == core->told_devices && generation == core->told_generation &&
         err->code == core->told_code)
         return;
-    message = new_message(MESSAGE_DRIVER);
+    message = message_new(MESSAGE_DRIVER);
     if (message == NULL)
         return; /* at the next round */
     message->generation = generation;
@@ -342,10 +273,10 @@ static void tell_driver(struct core *core, uint32_t n, uint32_t generation,
     core->told_devices = n;
     core->told_generation = generation;
     core->told_code = err->code;
-    tell(core, message);
+    core_tell(core, message);
 }
 
-/* False: it was left behind. */
+/* False: it is time to end. */
 static bool ask_driver(struct worker *worker, uint32_t *ret_n)
 {
     struct core *core = worker->core;
@@ -354,37 +285,42 @@ static bool ask_driver(struct worker *worker, uint32_t *ret_n)
     uint32_t n = 0;
     int r;
 
-    if (!go_to(worker, AT_DRIVER, 0))
+    if (!go_to(worker, AT_DRIVER))
         return false;
-    r = weir_nvml_count(core->nvml, before_reload, core, &n, &generation, &err);
+    r = weir_nvml_count(core->nvml, before_reload, worker, &n, &generation, &err);
     if (r == 0)
         adopt_driver(core, n, generation);
-    if (!go_to(worker, AT_NOTHING, 0))
+    if (!go_to(worker, AT_NOTHING))
         return false;
     tell_driver(core, n, generation, &err);
     *ret_n = n;
     return true;
 }
 
-/* ---- the worker: errands ---- */
+/* ---- errands ---- */
+
+/* Under the lock. */
+static void put_last(struct core *core, struct weir_queue_item *item)
+{
+    struct weir_queue_item **end = &core->todo;
+
+    while (*end != NULL)
+        end = &(*end)->next;
+    item->next = NULL;
+    *end = item;
+}
 
 static struct errand *next_errand(struct core *core)
 {
     struct weir_queue_item *taken = weir_queue_take(&core->inbox);
     struct weir_queue_item *first;
-    struct weir_queue_item **end = &core->todo;
 
     pthread_mutex_lock(&core->lock);
-    while (*end != NULL)
-        end = &(*end)->next;
     while (taken != NULL) {
         struct weir_queue_item *next = taken->next;
 
-        taken->next = NULL;
-        if (taken != &core->stop) {
-            *end = taken;
-            end = &taken->next;
-        }
+        if (taken != &core->stop)
+            put_last(core, taken);
         taken = next;
     }
     first = core->todo;
@@ -394,39 +330,71 @@ static struct errand *next_errand(struct core *core)
     return (struct errand *)first;
 }
 
-static void refuse(const struct errand *errand, struct weir_gpu_mig_result *result)
+static void put_off(struct core *core, struct errand *errand)
 {
-    weir_error(&result->err, WEIR_E_UNAVAILABLE, "%s: an earlier question to it does not return",
-               errand->uuid);
+    pthread_mutex_lock(&core->lock);
+    put_last(core, &errand->item);
+    pthread_mutex_unlock(&core->lock);
 }
 
-/* Whether the worker may go on. The device is read before the result is told, so that whoever hears
- * of it sees what became of it. */
+enum chance { CHANCE_NOW, CHANCE_LATER, CHANCE_NEVER };
+
+/* Whether the device is the worker's to change. */
+static enum chance approach(struct worker *worker, uint32_t index, struct seat **ret_seat)
+{
+    struct core *core = worker->core;
+    enum chance chance = CHANCE_NEVER;
+    const struct seat *seat;
+
+    pthread_mutex_lock(&core->lock);
+    seat = index < core->seats.n ? core->seats.items[index] : NULL;
+    *ret_seat = may_go_on(worker) ? take_seat(worker, index) : NULL;
+    if (*ret_seat != NULL)
+        chance = CHANCE_NOW;
+    else if (seat != NULL && weir_clock_mono_ms() - seat->since_ms <= core->options.deadline_ms)
+        chance = CHANCE_LATER;
+    pthread_mutex_unlock(&core->lock);
+    return chance;
+}
+
+/* The device is read before the result is told, so that whoever hears of it sees what became of it.
+ * What took long is told, too. */
+static bool change_mig(struct worker *worker, struct seat *seat, const struct errand *errand,
+                       struct weir_gpu_mig_result *result)
+{
+    struct findings found;
+
+    weir_nvml_change_mig(worker->core->nvml, &errand->request, result);
+    next_question(worker, seat);
+    /* An instance may have got the number of another one. */
+    if (seat->meter != NULL)
+        weir_nvml_meter_forget(seat->meter);
+    found = read_device(worker, seat, errand->index, true);
+    return leave_device(worker, seat, &found, true);
+}
+
+/* Whether the worker may go on. */
 static bool run_errand(struct worker *worker, struct errand *errand)
 {
     struct core *core = worker->core;
-    struct message *message = new_message(MESSAGE_MIG);
-    struct seat *seat = message != NULL ? take_seat(worker, errand->index, errand->ticket) : NULL;
-    uint32_t index = errand->index;
+    struct message *message = message_new(MESSAGE_MIG);
+    struct seat *seat = NULL;
+    enum chance chance = message != NULL ? approach(worker, errand->index, &seat) : CHANCE_LATER;
     bool goes_on = true;
 
-    if (message == NULL) {
-        pthread_mutex_lock(&core->lock);
-        errand->item.next = core->todo;
-        core->todo = &errand->item;
-        pthread_mutex_unlock(&core->lock);
-        return true; /* memory may be there at the next occasion */
+    if (chance == CHANCE_LATER) {
+        message_free(message);
+        put_off(core, errand);
+        return true;
     }
     message->as.mig.ticket = errand->ticket;
-    if (seat == NULL) {
-        refuse(errand, &message->as.mig);
-    } else {
-        weir_nvml_change_mig(core->nvml, &errand->request, &message->as.mig);
-        goes_on = give_seat(worker, seat) && read_device(worker, index, true);
-    }
+    if (chance == CHANCE_NOW)
+        goes_on = change_mig(worker, seat, errand, &message->as.mig);
+    else
+        weir_error(&message->as.mig.err, WEIR_E_UNAVAILABLE,
+                   "%s: an earlier question to it does not return", errand->uuid);
     weir_mem_free(errand);
-    /* One that was left behind for taking long tells, too. */
-    tell(core, message);
+    core_tell(core, message);
     return goes_on;
 }
 
@@ -436,27 +404,85 @@ static bool run_errands(struct worker *worker)
     struct errand *errand;
     bool goes_on = true;
 
-    /* Those that memory was short for are left to the next occasion: one look at each. */
-    for (unsigned i = 0; goes_on && i < 64 && (errand = next_errand(worker->core)) != NULL; i++)
+    /* Those that are put off are left to the next occasion: one look at each. */
+    for (unsigned i = 0;
+         goes_on && i < ERRANDS_AT_ONCE && (errand = next_errand(worker->core)) != NULL; i++)
         goes_on = run_errand(worker, errand);
     return goes_on;
 }
 
-/* ---- the worker: rounds ---- */
+/* ---- rounds ---- */
 
-static bool round_of_all(struct worker *worker)
+/* False: it is time to end. */
+static bool begin_round(struct worker *worker)
 {
     struct core *core = worker->core;
     int64_t now_ms = weir_clock_mono_ms();
     bool with_facts = now_ms >= core->next_facts_ms;
     uint32_t n = 0;
-    bool goes_on = ask_driver(worker, &n);
 
-    if (goes_on && with_facts)
+    if (!ask_driver(worker, &n))
+        return false;
+    if (with_facts)
         core->next_facts_ms = now_ms + core->options.facts_ms;
-    for (uint32_t i = 0; goes_on && i < n; i++)
-        goes_on = run_errands(worker) && read_device(worker, i, with_facts);
-    return goes_on;
+    pthread_mutex_lock(&core->lock);
+    core->round = (struct round){.n = n, .with_facts = with_facts};
+    pthread_mutex_unlock(&core->lock);
+    return true;
+}
+
+/* The next device of the round, and its seat; NULL where it is another worker's. */
+struct turn {
+    struct seat *seat;
+    uint32_t index;
+    bool with_facts;
+    bool is_slow;
+};
+
+/* False: the round is over, or it is time to end. */
+static bool next_turn(struct worker *worker, struct turn *ret, bool *ret_goes_on)
+{
+    struct core *core = worker->core;
+    struct turn turn = {.seat = NULL};
+    struct seat *seat = NULL;
+    bool is_there;
+
+    pthread_mutex_lock(&core->lock);
+    *ret_goes_on = may_go_on(worker);
+    is_there = *ret_goes_on && core->round.next < core->round.n;
+    if (is_there) {
+        turn.index = core->round.next++;
+        seat = turn.index < core->seats.n ? core->seats.items[turn.index] : NULL;
+    }
+    if (seat != NULL) {
+        seat->wants_facts |= core->round.with_facts;
+        turn.with_facts = seat->wants_facts;
+        turn.is_slow = seat->is_slow && seat->holder == NULL;
+        turn.seat = turn.is_slow ? NULL : take_seat(worker, turn.index);
+    }
+    pthread_mutex_unlock(&core->lock);
+    *ret = turn;
+    return is_there;
+}
+
+/* The rest of the round that is under way; with all devices in it. False: it is time to end. */
+static bool go_round(struct worker *worker)
+{
+    bool goes_on = true;
+    struct turn turn;
+
+    while (run_errands(worker) && next_turn(worker, &turn, &goes_on)) {
+        struct findings found;
+
+        if (turn.is_slow)
+            start_alone(worker->core, turn.index, turn.with_facts);
+        if (turn.seat == NULL)
+            continue;
+        found = read_device(worker, turn.seat, turn.index, turn.with_facts);
+        if (!leave_device(worker, turn.seat, &found, turn.with_facts))
+            return false;
+    }
+    return goes_on && go_to(worker, AT_NOTHING);
 }
 
 static bool rest(struct worker *worker)
@@ -469,7 +495,7 @@ static bool rest(struct worker *worker)
         if (left_ms <= 0)
             break;
         weir_queue_wait(&core->inbox, (int)left_ms);
-        if (!run_errands(worker) || is_stopping(core))
+        if (!run_errands(worker) || core_is_stopping(core))
             return false;
     }
     core->next_sample_ms += core->options.sample_ms;
@@ -479,132 +505,164 @@ static bool rest(struct worker *worker)
     return true;
 }
 
-/* Whether there is a library to work with. */
-static bool open_library(struct worker *worker)
+/* As the active worker, until it is left behind or it is time to end. */
+static void be_active(struct worker *worker)
 {
     struct core *core = worker->core;
-    struct message *message = new_message(MESSAGE_OPENED);
+
+    while (go_round(worker) && rest(worker) && begin_round(worker))
+        ;
+    pthread_mutex_lock(&core->lock);
+    if (core->active == worker)
+        core->active = NULL;
+    pthread_cond_signal(&core->due);
+    pthread_mutex_unlock(&core->lock);
+}
+
+/* ---- standing by ---- */
+
+/* Under the lock: how long the active worker may still be where it is; 0: it is to be left behind.
+ * With the driver as a whole another worker would hang, too. */
+static int64_t patience(const struct core *core)
+{
+    int64_t spent_ms = weir_clock_mono_ms() - core->active->since_ms;
+
+    if (core->active->at < 0)
+        return IDLE_MS;
+    return spent_ms < core->options.slow_ms ? core->options.slow_ms - spent_ms : 0;
+}
+
+/* False: it is time to end. */
+static bool take_over(struct worker *worker)
+{
+    struct core *core = worker->core;
+    bool goes_on;
+
+    pthread_mutex_lock(&core->lock);
+    while (!core->is_stopping && core->active != NULL) {
+        int64_t left_ms = patience(core);
+
+        if (left_ms == 0)
+            break;
+        core_wait(core, &core->due, left_ms);
+    }
+    goes_on = !core->is_stopping && core->active != NULL;
+    if (goes_on) {
+        core->active->is_left_behind = true;
+        core->seats.items[core->active->at]->is_slow = true;
+        core->active = worker;
+    }
+    core->has_standby = false;
+    pthread_mutex_unlock(&core->lock);
+    return goes_on;
+}
+
+static void *stand_by(void *arg)
+{
+    struct worker *worker = arg;
+    struct core *core = worker->core;
+
+    if (take_over(worker)) {
+        prober_have_standby(core);
+        be_active(worker);
+    }
+    weir_mem_free(worker);
+    core_release(core);
+    return NULL;
+}
+
+void prober_have_standby(struct core *core)
+{
+    struct worker *worker = NULL;
+    bool is_wanted;
+
+    pthread_mutex_lock(&core->lock);
+    is_wanted =
+        core->active != NULL && core->nvml != NULL && !core->has_standby && !core->is_stopping;
+    core->has_standby |= is_wanted;
+    pthread_mutex_unlock(&core->lock);
+    if (!is_wanted)
+        return;
+    worker = weir_mem_alloc_array(1, sizeof(*worker));
+    if (worker != NULL) {
+        *worker = (struct worker){.core = core, .at = AT_NOTHING};
+        if (core_start_thread(core, stand_by, worker, NULL) == 0)
+            return;
+    }
+    weir_mem_free(worker);
+    pthread_mutex_lock(&core->lock);
+    core->has_standby = false; /* the loop tries again */
+    pthread_mutex_unlock(&core->lock);
+}
+
+/* ---- the first worker ---- */
+
+/* Whether there is a library to work with. */
+static bool try_to_open(struct core *core, struct weir_err *err)
+{
     struct weir_nvml *nvml = NULL;
 
-    if (message == NULL)
-        return false; /* opening runs into its deadline */
-    if (weir_nvml_open(core->path, &nvml, &message->as.err) < 0) {
-        tell(core, message);
+    if (weir_nvml_open(core->path, &nvml, err) < 0)
         return false;
-    }
     pthread_mutex_lock(&core->lock);
     core->nvml = nvml;
     pthread_mutex_unlock(&core->lock);
-    tell(core, message);
     return true;
+}
+
+static bool pause_opening(struct core *core)
+{
+    int64_t until_ms = weir_clock_mono_ms() + RETRY_MS;
+    bool goes_on;
+
+    pthread_mutex_lock(&core->lock);
+    while (!core->is_stopping && weir_clock_mono_ms() < until_ms)
+        core_wait(core, &core->changed, until_ms - weir_clock_mono_ms());
+    goes_on = !core->is_stopping;
+    pthread_mutex_unlock(&core->lock);
+    return goes_on;
+}
+
+/* A library that is not there now may come, where GPUs are known to be there. */
+static bool open_library(struct core *core)
+{
+    bool has_told = false;
+
+    for (;;) {
+        struct message *message = message_new(MESSAGE_OPENED);
+        struct weir_err err = WEIR_ERR_INIT;
+        bool is_open = message != NULL && try_to_open(core, &err);
+
+        if (message != NULL && (is_open || !has_told)) {
+            message->as.err = err;
+            core->told_code = err.code;
+            has_told = true;
+            core_tell(core, message);
+        } else {
+            message_free(message);
+        }
+        if (is_open)
+            return true;
+        if (!core->options.may_be_away || !pause_opening(core))
+            return false; /* without a message opening runs into its deadline */
+    }
 }
 
 void *prober_work(void *arg)
 {
     struct worker *worker = arg;
     struct core *core = worker->core;
-    bool is_first;
 
-    pthread_mutex_lock(&core->lock);
-    is_first = core->nvml == NULL;
-    pthread_mutex_unlock(&core->lock);
-    if (!is_first || open_library(worker))
-        while (round_of_all(worker) && rest(worker))
-            ;
+    if (open_library(core)) {
+        prober_have_standby(core);
+        if (begin_round(worker))
+            be_active(worker);
+    }
     pthread_mutex_lock(&core->lock);
     if (core->active == worker)
         core->active = NULL;
     pthread_mutex_unlock(&core->lock);
     weir_mem_free(worker);
-    core_release(core);
-    return NULL;
-}
-
-/* ---- events ---- */
-
-/* Which driver and which devices a set is for. */
-struct version {
-    uint32_t n_devices;
-    uint32_t generation;
-    uint32_t n_recoveries;
-};
-
-/* Under the lock: whether a set of that version must be given up. */
-static bool is_outdated(const struct core *core, const struct version *version)
-{
-    return core->is_stopping || core->is_reloading || version->generation != core->generation ||
-           version->n_devices != core->n_devices || version->n_recoveries != core->n_recoveries;
-}
-
-/* Sleeps until there is something to watch. False: it is time to end. */
-static bool await_devices(struct core *core, struct version *ret)
-{
-    bool goes_on;
-
-    pthread_mutex_lock(&core->lock);
-    while (!core->is_stopping &&
-           (core->is_reloading || core->generation == 0 || core->n_devices == 0))
-        wait_change(core, RETRY_MS);
-    goes_on = !core->is_stopping;
-    *ret = (struct version){core->n_devices, core->generation, core->n_recoveries};
-    core->has_events = goes_on;
-    pthread_mutex_unlock(&core->lock);
-    return goes_on;
-}
-
-/* Until the set is of no use. */
-static void watch(struct core *core, struct weir_nvml_events *events, const struct version *version)
-{
-    for (bool ends = false; !ends;) {
-        struct weir_gpu_event event;
-        bool is_broken = false;
-        bool is_there =
-            weir_nvml_events_wait(events, core->options.event_wait_ms, &event, &is_broken);
-        struct message *message = is_there ? new_message(MESSAGE_EVENT) : NULL;
-
-        if (message != NULL) {
-            event.seen_ms = weir_clock_mono_ms();
-            message->as.event = event;
-            tell(core, message);
-        }
-        pthread_mutex_lock(&core->lock);
-        ends = is_broken || is_outdated(core, version);
-        pthread_mutex_unlock(&core->lock);
-    }
-}
-
-/* A driver that tells of no events, or not now, is asked again, not all the time. */
-static void pause_events(struct core *core, const struct version *version, int n_pauses)
-{
-    pthread_mutex_lock(&core->lock);
-    for (int i = 0; i < n_pauses && !is_outdated(core, version); i++)
-        wait_change(core, RETRY_MS);
-    pthread_mutex_unlock(&core->lock);
-}
-
-void *prober_watch_events(void *arg)
-{
-    struct core *core = arg;
-    struct version version;
-
-    while (await_devices(core, &version)) {
-        struct weir_nvml_events *events = NULL;
-        bool is_open = weir_nvml_events_open(core->nvml, version.n_devices, &events, NULL) == 0;
-        bool is_stale;
-
-        if (is_open)
-            watch(core, events, &version);
-        pthread_mutex_lock(&core->lock);
-        is_stale = core->is_set_stale;
-        core->is_set_stale = false;
-        pthread_mutex_unlock(&core->lock);
-        weir_nvml_events_close(events, is_stale);
-        pthread_mutex_lock(&core->lock);
-        core->has_events = false;
-        pthread_cond_broadcast(&core->changed);
-        pthread_mutex_unlock(&core->lock);
-        pause_events(core, &version, is_open ? 1 : 10);
-    }
     core_release(core);
     return NULL;
 }

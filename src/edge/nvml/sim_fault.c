@@ -11,7 +11,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { XID_ACTION_CHANGED = 154, XID_OFF_THE_BUS = 79, THERMAL_MIN_C = 20, THERMAL_MAX_C = 120 };
+enum {
+    XID_ACTION_CHANGED = 154,
+    XID_OFF_THE_BUS = 79,
+    THERMAL_MIN_C = 20,
+    THERMAL_MAX_C = 120,
+    XID_MAX = 9999,
+    REMAP_MAX = 1024
+};
 
 /* Clients wait for the bell: a word of the file, so that the wake reaches other processes. */
 static void ring_bell(struct weir_sim_header *header)
@@ -65,8 +72,6 @@ static int raise_xid(struct weir_sim_fleet *fleet, uint32_t index,
     uint32_t code = (uint32_t)fault->amount;
     int rc;
 
-    if (fault->amount == 0 || fault->amount > 9999)
-        return weir_error(err, WEIR_E_INVALID, "%" PRIu64 " is no XID", fault->amount);
     for (uint32_t i = 0; fault->pid != 0 && i < state->n_loads; i++)
         if (state->loads[i].pid == fault->pid)
             load = &state->loads[i];
@@ -85,24 +90,19 @@ static int raise_xid(struct weir_sim_fleet *fleet, uint32_t index,
                : 0;
 }
 
-static int raise_remap(const struct weir_sim_fault *fault, struct weir_sim_state *state,
-                       struct weir_err *err)
+static void raise_remap(const struct weir_sim_fault *fault, struct weir_sim_state *state)
 {
     uint32_t more = (uint32_t)fault->amount;
 
-    if (fault->amount == 0 || fault->amount > 1024)
-        return weir_error(err, WEIR_E_INVALID, "%" PRIu64 " rows cannot be remapped at once",
-                          fault->amount);
     if (fault->which == WEIR_SIM_REMAP_FAILED) {
         state->remap_failed = 1;
-        return 0;
+        return;
     }
     if (fault->which == WEIR_SIM_REMAP_CORRECTABLE)
         state->remapped_correctable += more;
     else
         state->remapped_uncorrectable += more;
     state->remap_pending = 1;
-    return 0;
 }
 
 static int recover(struct weir_sim_fleet *fleet, uint32_t index, struct weir_sim_state *state,
@@ -118,6 +118,17 @@ static int recover(struct weir_sim_fleet *fleet, uint32_t index, struct weir_sim
 int weir_sim_fault_check(const struct weir_sim_facts *facts, const struct weir_sim_fault *fault,
                          struct weir_err *err)
 {
+    if (fault->kind == WEIR_SIM_FAULT_XID && (fault->amount == 0 || fault->amount > XID_MAX))
+        return weir_error(err, WEIR_E_INVALID, "%" PRIu64 " is no XID", fault->amount);
+    if (fault->kind == WEIR_SIM_FAULT_REMAP && (fault->amount == 0 || fault->amount > REMAP_MAX))
+        return weir_error(err, WEIR_E_INVALID, "%" PRIu64 " rows cannot be remapped at once",
+                          fault->amount);
+    if (fault->kind == WEIR_SIM_FAULT_ACTION &&
+        fault->which > WEIR_NVML_RECOVERY_RECOVER_IMEX_DOMAIN)
+        return weir_error(err, WEIR_E_INVALID, "there is no recovery action %" PRIu32,
+                          fault->which);
+    if (fault->kind >= WEIR_SIM_FAULT_MAX)
+        return weir_error(err, WEIR_E_INVALID, "there is no fault of kind %" PRIu32, fault->kind);
     if (fault->kind == WEIR_SIM_FAULT_POWER && fault->amount > facts->power_limit_mw)
         return weir_error(err, WEIR_E_INVALID,
                           "a power cap of %" PRIu64 " W is above the %" PRIu32 " W of '%s'",
@@ -146,9 +157,6 @@ static int apply(struct weir_sim_fleet *fleet, uint32_t index, const struct weir
     case WEIR_SIM_FAULT_RECOVERED:
         return recover(fleet, index, state, at_ms, err);
     case WEIR_SIM_FAULT_ACTION:
-        if (fault->which > WEIR_NVML_RECOVERY_RECOVER_IMEX_DOMAIN)
-            return weir_error(err, WEIR_E_INVALID, "there is no recovery action %" PRIu32,
-                              fault->which);
         return change_action(fleet, index, fault->which, state, at_ms, err);
     case WEIR_SIM_FAULT_ECC:
         state->ecc_volatile[fault->which & 1] += fault->amount;
@@ -159,7 +167,8 @@ static int apply(struct weir_sim_fleet *fleet, uint32_t index, const struct weir
                   0, NULL, at_ms);
         return 0;
     case WEIR_SIM_FAULT_REMAP:
-        return raise_remap(fault, state, err);
+        raise_remap(fault, state);
+        return 0;
     case WEIR_SIM_FAULT_THERMAL:
         state->thermal_limit_c = (uint32_t)fault->amount;
         return 0;
@@ -174,7 +183,7 @@ static int apply(struct weir_sim_fleet *fleet, uint32_t index, const struct weir
     case WEIR_SIM_FAULT_MAX:
         break;
     }
-    return weir_error(err, WEIR_E_INVALID, "there is no fault of kind %" PRIu32, fault->kind);
+    return 0; /* it was checked */
 }
 
 int weir_sim_fleet_fault(struct weir_sim_fleet *fleet, uint32_t index,

@@ -102,7 +102,7 @@ struct weir_sim_fault {
     uint32_t pid; /* of an XID: whose it is; 0: the device's own */
 };
 
-/* WEIR_E_INVALID: a GPU like this has no such limit. */
+/* WEIR_E_INVALID: an amount that cannot be, or a GPU like this has no such limit. */
 int weir_sim_fault_check(const struct weir_sim_facts *facts, const struct weir_sim_fault *fault,
                          struct weir_err *err);
 /* Errors: WEIR_E_INVALID (an amount that cannot be), those of writing the kernel's log. */

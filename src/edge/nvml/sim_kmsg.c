@@ -14,7 +14,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-enum { PRIORITY = 3, RECORDS_BYTES_MAX = 8192, XID_ACTION_CHANGED = 154 };
+enum { PRIORITY = 3, RECORDS_BYTES_MAX = 8192, FAULT_BYTES = 1024, XID_ACTION_CHANGED = 154 };
 
 #define RESET  WEIR_NVML_RECOVERY_GPU_RESET
 #define REBOOT WEIR_NVML_RECOVERY_NODE_REBOOT
@@ -80,6 +80,21 @@ static int append(struct weir_sim_fleet *fleet, const struct weir_buf *records,
     if (fd < 0 || fstat(fd, &st) < 0 ||
         (st.st_size + (off_t)records->len > WEIR_SIM_KMSG_BYTES_MAX && ftruncate(fd, 0) < 0) ||
         weir_fd_write_all(fd, records->data, records->len) < 0)
+        return weir_error_errno(err, errno, "write '%s'", fleet->kmsg_path);
+    return 0;
+}
+
+int weir_sim_kmsg_reserve(struct weir_sim_fleet *fleet, size_t n_faults, struct weir_err *err)
+{
+    weir_cleanup_fd int fd =
+        open(fleet->kmsg_path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    size_t n_max = WEIR_SIM_KMSG_BYTES_MAX / FAULT_BYTES;
+    off_t bytes = (off_t)((n_faults < n_max ? n_faults : n_max) * FAULT_BYTES);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 ||
+        (bytes > 0 && fallocate(fd, FALLOC_FL_KEEP_SIZE, st.st_size, bytes) < 0 &&
+         errno != EOPNOTSUPP && errno != ENOSYS))
         return weir_error_errno(err, errno, "write '%s'", fleet->kmsg_path);
     return 0;
 }

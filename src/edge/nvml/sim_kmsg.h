@@ -26,6 +26,9 @@ struct weir_sim_xid {
 /* Never NULL: one of an unknown code has a text that says so. */
 const struct weir_sim_xid *weir_sim_xid_find(uint32_t code);
 
+/* Room for what is said of so many faults: then none of them fails for lack of it. */
+int weir_sim_kmsg_reserve(struct weir_sim_fleet *fleet, size_t n_faults, struct weir_err *err);
+
 /* pid 0: the driver knows no process. load: where it runs, when it is one of the GPU's; or NULL. */
 int weir_sim_kmsg_xid(struct weir_sim_fleet *fleet, const struct weir_sim_facts *facts,
                       uint32_t code, uint32_t pid, const struct weir_sim_load *load, int64_t at_ms,

@@ -62,6 +62,10 @@ static const char *const weir_sqlite_steps[] = {
     "CREATE TABLE setups(name TEXT NOT NULL PRIMARY KEY, spec TEXT NOT NULL, created_ms INTEGER "
     "NOT "
     "NULL) STRICT, WITHOUT ROWID;",
+    /* 4 → 5 */
+    "CREATE TABLE gpus("
+    "  key TEXT NOT NULL PRIMARY KEY, facts TEXT NOT NULL, simulated INTEGER NOT NULL,"
+    "  seen_ms INTEGER NOT NULL) STRICT, WITHOUT ROWID;",
 };
 
 enum { WEIR_SQLITE_VERSION = WEIR_COUNT_OF(weir_sqlite_steps) };

@@ -34,6 +34,12 @@ static const char *const sql[WEIR_SQLITE_STATEMENT_MAX] = {
                               "ON CONFLICT(name) DO UPDATE SET spec = excluded.spec",
     [WEIR_SQLITE_DELETE_SETUP] = "DELETE FROM setups WHERE name = ?1",
     [WEIR_SQLITE_EACH_SETUP] = "SELECT name, spec, created_ms FROM setups ORDER BY name",
+    [WEIR_SQLITE_PUT_GPU] =
+        "INSERT INTO gpus(key, facts, simulated, seen_ms) VALUES(?1, ?2, ?3, ?4) ON CONFLICT(key) "
+        "DO UPDATE SET facts = excluded.facts, simulated = excluded.simulated, seen_ms = "
+        "excluded.seen_ms",
+    [WEIR_SQLITE_DELETE_GPU] = "DELETE FROM gpus WHERE key = ?1",
+    [WEIR_SQLITE_EACH_GPU] = "SELECT key, facts, simulated, seen_ms FROM gpus ORDER BY key",
     [WEIR_SQLITE_ADD_WORKLOAD] =
         "INSERT INTO workloads(" WEIR_SQLITE_WORKLOAD_COLUMNS
         ", request, digest) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, "
@@ -412,6 +418,9 @@ static void fill_port(struct weir_sqlite *store, uint64_t space, struct weir_sto
         .put_setup = weir_sqlite_put_setup,
         .delete_setup = weir_sqlite_delete_setup,
         .each_setup = weir_sqlite_each_setup,
+        .put_gpu = weir_sqlite_put_gpu,
+        .delete_gpu = weir_sqlite_delete_gpu,
+        .each_gpu = weir_sqlite_each_gpu,
         .add_workload = weir_sqlite_add_workload,
         .update_workload = weir_sqlite_update_workload,
         .put_task = weir_sqlite_put_task,

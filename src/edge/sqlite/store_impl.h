@@ -21,6 +21,9 @@ enum weir_sqlite_statement_id {
     WEIR_SQLITE_PUT_SETUP,
     WEIR_SQLITE_DELETE_SETUP,
     WEIR_SQLITE_EACH_SETUP,
+    WEIR_SQLITE_PUT_GPU,
+    WEIR_SQLITE_DELETE_GPU,
+    WEIR_SQLITE_EACH_GPU,
     WEIR_SQLITE_ADD_WORKLOAD,
     WEIR_SQLITE_ADD_SPEC,
     WEIR_SQLITE_UPDATE_WORKLOAD,
@@ -145,5 +148,11 @@ int weir_sqlite_put_setup(void *ctx, const struct weir_setup_record *setup, stru
 int weir_sqlite_delete_setup(void *ctx, struct weir_str name, struct weir_err *err);
 int weir_sqlite_each_setup(void *ctx, int (*each)(void *arg, const struct weir_setup_record *setup),
                            void *arg, struct weir_err *err);
+
+/* ---- store_gpu.c ---- */
+int weir_sqlite_put_gpu(void *ctx, const struct weir_gpu_record *gpu, struct weir_err *err);
+int weir_sqlite_delete_gpu(void *ctx, struct weir_str key, struct weir_err *err);
+int weir_sqlite_each_gpu(void *ctx, int (*each)(void *arg, const struct weir_gpu_record *gpu),
+                         void *arg, struct weir_err *err);
 
 #endif

@@ -37,7 +37,6 @@ struct plane {
     size_t n_env;
     int64_t stop_grace_ms; /* of that */
     int list_result;
-    bool could_not_list; /* the last time, for want of memory */
     uint32_t n_gpus;
     enum weir_gpu_state last_gpu;                   /* not READY: it tells its name only */
     int64_t memory_bytes;                           /* of each, */
@@ -159,7 +158,6 @@ static inline int list_gpus(void *ctx, struct weir_arena *arena,
     (void)ctx;
     if (plane->list_result < 0)
         return weir_error(err, plane->list_result, "told to fail");
-    plane->could_not_list = devices == NULL;
     if (devices == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory");
     for (uint32_t i = 0; i < plane->n_gpus; i++)

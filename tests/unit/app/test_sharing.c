@@ -85,6 +85,7 @@ static void a_gpu_that_is_lost_keeps_its_sharers(void **state)
     rig.gpu_is_absent[0] = false;
     weir_server_look(&rig.server, true);
     assert_int_equal(app_rig_tick(&rig), 0);
+    app_rig_test_gpus(&rig);
     submit(BUDGET(21));
     assert_on(4, "GPU-1"); /* 20 are left beside the two */
     submit(BUDGET(20));

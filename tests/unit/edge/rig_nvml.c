@@ -28,6 +28,7 @@ struct weir_nvml_ci_handle {
 
 struct weir_nvml_event_set {
     uint32_t devices; /* bits */
+    unsigned next;    /* of the rig's events */
 };
 
 struct weir_nvml_gpm_sample {
@@ -153,8 +154,10 @@ EXPORT int nvmlDeviceGetUUID(struct weir_nvml_handle *handle, char *out, unsigne
 
 EXPORT int nvmlDeviceGetName(struct weir_nvml_handle *handle, char *out, unsigned room)
 {
+    int result = ask(handle);
+
     snprintf(out, room, "NVIDIA H100 80GB HBM3");
-    return unlock(ask(handle));
+    return unlock(result != 0 ? result : nvml_rig.devices[handle->index].name_result);
 }
 
 EXPORT int nvmlDeviceGetPciInfo_v3(struct weir_nvml_handle *handle, struct weir_nvml_pci_info *out)
@@ -619,6 +622,8 @@ EXPORT int nvmlGpuInstanceDestroy(struct weir_nvml_gi_handle *instance)
 
     lock();
     result = nvml_rig.devices[instance->device].destroy_result;
+    if (result == 0)
+        result = nvml_rig.devices[instance->device].free_result;
     if (result == 0 && held->has_compute)
         result = WEIR_NVML_IN_USE;
     if (result == 0)
@@ -684,11 +689,26 @@ EXPORT int nvmlComputeInstanceDestroy(struct weir_nvml_ci_handle *instance)
 
 /* ---- events ---- */
 
+/* Under the lock: of device 0, while a set is made. */
+static void add_event_at_set(unsigned which)
+{
+    if (nvml_rig.xids_at_set[which] == 0)
+        return;
+    nvml_rig.event_devices[nvml_rig.n_events] = 0;
+    nvml_rig.events[nvml_rig.n_events++] =
+        (struct weir_nvml_event_data){NULL, WEIR_NVML_EVENT_XID, nvml_rig.xids_at_set[which], ~0u,
+                                      ~0u};
+    nvml_rig.xids_at_set[which] = 0;
+}
+
 EXPORT int nvmlEventSetCreate(struct weir_nvml_event_set **out)
 {
     *out = calloc(1, sizeof(**out));
     lock();
     nvml_rig.n_event_sets++;
+    add_event_at_set(0);
+    (*out)->next = nvml_rig.n_events;
+    add_event_at_set(1);
     return unlock(0);
 }
 
@@ -733,18 +753,15 @@ EXPORT int nvmlEventSetWait_v2(struct weir_nvml_event_set *set, struct weir_nvml
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
     lock();
-    while (nvml_rig.n_events == 0 && nvml_rig.wait_result == 0 && result == 0)
+    while (set->next == nvml_rig.n_events && nvml_rig.wait_result == 0 && result == 0)
         result = pthread_cond_timedwait(&nvml_rig.changed, &nvml_rig.lock, &until);
     if (nvml_rig.wait_result != 0)
         return unlock(nvml_rig.wait_result);
-    if (nvml_rig.n_events == 0)
+    if (set->next == nvml_rig.n_events)
         return unlock(WEIR_NVML_TIMEOUT);
-    *out = nvml_rig.events[0];
-    out->device = &handles[nvml_rig.event_devices[0]];
-    result = (set->devices >> nvml_rig.event_devices[0] & 1) != 0 ? 0 : WEIR_NVML_TIMEOUT;
-    nvml_rig.n_events--;
-    memmove(nvml_rig.events, nvml_rig.events + 1, nvml_rig.n_events * sizeof(nvml_rig.events[0]));
-    memmove(nvml_rig.event_devices, nvml_rig.event_devices + 1,
-            nvml_rig.n_events * sizeof(nvml_rig.event_devices[0]));
+    *out = nvml_rig.events[set->next];
+    out->device = &handles[nvml_rig.event_devices[set->next]];
+    result = (set->devices >> nvml_rig.event_devices[set->next] & 1) != 0 ? 0 : WEIR_NVML_TIMEOUT;
+    set->next++;
     return unlock(result);
 }

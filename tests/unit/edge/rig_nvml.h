@@ -19,6 +19,7 @@ struct rig_instance {
 
 struct rig_device {
     int result;         /* of every question */
+    int name_result;    /* of the question for its name, which no sample asks */
     bool hangs;         /* questions do not return while this is so … */
     unsigned n_hanging; /* … which so many wait for */
     unsigned n_asked;   /* for utilization: once in each sample */
@@ -29,6 +30,7 @@ struct rig_device {
     int create_result;  /* of the next GPU instances */
     int compute_result; /* of the next compute instances */
     int destroy_result;
+    int free_result; /* of destroying GPU instances that are empty */
     int list_result; /* of the list of GPU instances */
     struct rig_instance instances[RIG_INSTANCES_MAX];
 };
@@ -48,7 +50,8 @@ struct nvml_rig {
     int wait_result;        /* of the next waits for events; 0: they tell events */
     unsigned series;        /* in every uuid */
     struct rig_device devices[RIG_DEVICES_MAX];
-    unsigned n_events;
+    unsigned n_events;       /* so far: each set tells those since it was made */
+    uint64_t xids_at_set[2]; /* of events just before and after the next set is made; 0: none */
     struct weir_nvml_event_data events[RIG_EVENTS_MAX]; /* `device` is not used … */
     unsigned event_devices[RIG_EVENTS_MAX];             /* … but this index */
 };

@@ -24,7 +24,7 @@ static int open_gpus(void **state)
 
     if (temp_dir_make(state) < 0)
         return -1;
-    if (weir_gpus_open(temp_dir, WEIR_STR("2xH100"), &gpus, &port, &err) < 0)
+    if (weir_gpus_open(temp_dir, WEIR_STR("2xH100"), WEIR_GPUS_KNOWN_NONE, &gpus, &port, &err) < 0)
         fail_msg("%s", err.text);
     return 0;
 }
@@ -241,6 +241,27 @@ static void faults_are_carried_out_when_all_are_right(void **state)
     assert_int_equal(power_limit(1), 700000);
 }
 
+/* What is to be said of the second cannot be written. */
+static void all_of_them_befall_or_none(void **state)
+{
+    struct weir_err err = WEIR_ERR_INIT;
+    const char *path = temp_path("sim/kmsg");
+
+    (void)state;
+    unlink(path);
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_int_equal(port.befall(port.ctx, WEIR_STR("gpu 0 power 300\ngpu 1 lost"), false, &err),
+                     WEIR_E_IO);
+    assert_int_equal(power_limit(0), 700000);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(port.befall(port.ctx, WEIR_STR("gpu 0 power 300\ngpu 1 lost"), false, &err),
+                     0);
+    for (int64_t until_ms = weir_clock_mono_ms() + WAIT_MS;
+         power_limit(0) != 300000 && weir_clock_mono_ms() < until_ms;)
+        usleep(10000);
+    assert_int_equal(power_limit(0), 300000);
+}
+
 struct told {
     size_t n;
     struct weir_str last;
@@ -283,6 +304,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(faults_are_carried_out_when_all_are_right, open_gpus,
                                         close_gpus),
         cmocka_unit_test_setup_teardown(a_past_may_be_made_up, open_gpus, close_gpus),
+        cmocka_unit_test_setup_teardown(all_of_them_befall_or_none, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(faults_come_by_schedule, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(a_job_shows_as_what_it_is, open_gpus, close_gpus),
         cmocka_unit_test_setup_teardown(who_comes_later_gets_what_is_left, open_gpus, close_gpus),

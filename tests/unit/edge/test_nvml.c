@@ -403,7 +403,7 @@ static void a_driver_that_can_nothing_leaves_everything_open(void **state)
         assert_int_equal(sample.metrics.valid[1], 0);
         assert_false(sample.has_processes);
     }
-    assert_int_equal(weir_nvml_events_open(nvml, 1, &events, &err), WEIR_E_UNSUPPORTED);
+    assert_int_equal(weir_nvml_events_open(nvml, 1, NULL, &events, &err), WEIR_E_UNSUPPORTED);
     for (int action = 0; action <= WEIR_GPU_MIG_ACTION_MAX; action++) {
         const struct weir_gpu_mig_request request = {.uuid = WEIR_STR("GPU-1"),
                                                      .action = (enum weir_gpu_mig_action)action};

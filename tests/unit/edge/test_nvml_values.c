@@ -268,6 +268,35 @@ static void instances_are_made_read_and_destroyed(void **state)
     assert_int_equal(result.err.code, WEIR_E_NOT_FOUND);
 }
 
+static bool instance_has_gpm(void)
+{
+    read_sample(0);
+    assert_int_equal(sample.n_instances, 1);
+    assert_int_equal(sample.instances[0].gpu_instance, 0);
+    return weir_gpu_has_metric(&sample.instances[0].metrics, WEIR_GPU_SM_ACTIVE_PPM);
+}
+
+/* The counts of the one say nothing of the other. */
+static void a_new_instance_with_an_old_number_is_metered_anew(void **state)
+{
+    (void)state;
+    rig_do(rig->devices[0].has_gpm = true);
+    change(0, WEIR_GPU_MIG_ENABLE, 0, 0);
+    change(0, WEIR_GPU_MIG_CREATE, 1, 0);
+    assert_false(instance_has_gpm());
+    usleep(110000);
+    assert_true(instance_has_gpm());
+    change(0, WEIR_GPU_MIG_DESTROY, 0, 0);
+    read_sample(0);
+    assert_int_equal(sample.n_instances, 0);
+    change(0, WEIR_GPU_MIG_CREATE, 2, 0);
+    assert_int_equal(result.gpu_instance, 0);
+    usleep(110000);
+    assert_false(instance_has_gpm());
+    usleep(110000);
+    assert_true(instance_has_gpm());
+}
+
 static void who_may_not_list_instances_sees_mig_devices(void **state)
 {
     (void)state;
@@ -340,6 +369,12 @@ static void what_mig_refuses_is_said(void **state)
     assert_int_equal(result.err.code, WEIR_E_UNAVAILABLE);
     assert_non_null(strstr(result.err.text, "destroy GPU instance 0"));
     assert_true(rig->devices[0].instances[0].has_compute);
+    /* All of it or nothing: half of it would serve nobody. */
+    rig_do((rig->devices[0].destroy_result = 0, rig->devices[0].free_result = WEIR_NVML_IN_USE));
+    change(0, WEIR_GPU_MIG_DESTROY, 0, 0);
+    assert_int_equal(result.err.code, WEIR_E_UNAVAILABLE);
+    assert_true(rig->devices[0].instances[0].is_there);
+    assert_true(rig->devices[0].instances[0].has_compute);
     rig_do(rig->devices[0].result = WEIR_NVML_GPU_IS_LOST);
     change(0, WEIR_GPU_MIG_DESTROY, 0, 0);
     assert_int_equal(result.err.code, WEIR_E_UNAVAILABLE);
@@ -366,7 +401,7 @@ static void events_name_the_gpu_and_the_instance(void **state)
 
     (void)state;
     rig_do(rig->devices[2].result = WEIR_NVML_GPU_IS_LOST); /* it is left out */
-    assert_int_equal(weir_nvml_events_open(nvml, 3, &events, &err), 0);
+    assert_int_equal(weir_nvml_events_open(nvml, 3, NULL, &events, &err), 0);
     assert_false(weir_nvml_events_wait(events, 1, &event, &is_broken));
     assert_false(is_broken);
     add_event(1, 79, WEIR_NVML_NO_INSTANCE);
@@ -393,7 +428,7 @@ static void without_a_gpu_that_tells_there_are_no_events(void **state)
 
     (void)state;
     rig_do(rig->devices[0].result = WEIR_NVML_GPU_IS_LOST);
-    assert_int_equal(weir_nvml_events_open(nvml, 1, &events, &err), WEIR_E_UNSUPPORTED);
+    assert_int_equal(weir_nvml_events_open(nvml, 1, NULL, &events, &err), WEIR_E_UNSUPPORTED);
     assert_null(events);
 }
 
@@ -410,6 +445,7 @@ int main(void)
         TEST(a_gpu_in_need_of_a_reset_is_a_state),
         TEST(profiles_are_the_devices_own),
         TEST(instances_are_made_read_and_destroyed),
+        TEST(a_new_instance_with_an_old_number_is_metered_anew),
         TEST(who_may_not_list_instances_sees_mig_devices),
         TEST(instances_have_samples_of_their_own),
         TEST(what_mig_refuses_is_said),

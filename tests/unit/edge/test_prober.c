@@ -12,6 +12,7 @@ enum { PATIENCE_MS = 20000, HEARD_MAX = 8 };
 
 static const struct weir_prober_options quick = {.sample_ms = 10,
                                                  .facts_ms = 30,
+                                                 .slow_ms = 50,
                                                  .deadline_ms = 300,
                                                  .change_ms = 60000,
                                                  .open_ms = 5000,
@@ -105,6 +106,17 @@ static int64_t reading_of(uint32_t index)
     return devices[index].sample != NULL ? devices[index].sample->read_ms : -1;
 }
 
+static void add_event(unsigned index, uint64_t xid)
+{
+    pthread_mutex_lock(&rig->lock);
+    assert_true(rig->n_events < RIG_EVENTS_MAX);
+    rig->events[rig->n_events] =
+        (struct weir_nvml_event_data){NULL, WEIR_NVML_EVENT_XID, xid, ~0u, ~0u};
+    rig->event_devices[rig->n_events++] = index;
+    pthread_cond_broadcast(&rig->changed);
+    pthread_mutex_unlock(&rig->lock);
+}
+
 static void opening_waits_for_a_first_reading(void **state)
 {
     (void)state;
@@ -164,6 +176,29 @@ static void a_gpu_that_hangs_stops_no_other(void **state)
     assert_int_equal(devices[2].state, WEIR_GPU_READY);
 }
 
+/* Not for as long as it takes until they are said to hang. */
+static void gpus_that_hang_do_not_delay_the_others(void **state)
+{
+    struct weir_prober_options options = quick;
+    int64_t last_ms = 0;
+    int64_t longest_ms = 0;
+
+    (void)state;
+    options.deadline_ms = 2000;
+    open_prober(&options);
+    rig_do((rig->devices[0].hangs = true, rig->devices[1].hangs = true));
+    for (list(); devices[1].state != WEIR_GPU_HUNG; list()) {
+        if (last_ms > 0 && reading_of(2) > last_ms && reading_of(2) - last_ms > longest_ms)
+            longest_ms = reading_of(2) - last_ms;
+        last_ms = reading_of(2);
+        collect();
+    }
+    assert_true(longest_ms > 0 && longest_ms < options.deadline_ms / 2);
+    /* One reader waits for each, whatever else is asked. */
+    assert_in_range(rig_get(&rig->devices[0].n_hanging), 1, 2);
+    assert_in_range(rig_get(&rig->devices[1].n_hanging), 1, 2);
+}
+
 static void closing_waits_for_no_hung_call(void **state)
 {
     int64_t before_ms;
@@ -185,10 +220,12 @@ static void a_gpu_may_hang_from_the_start(void **state)
     rig_do(rig->devices[0].hangs = true);
     options.first_ms = 600;
     open_prober(&options);
-    await(n == 2 && reading_of(0) > 0);
-    assert_true(weir_str_eq_c(devices[0].uuid, "GPU-0-1"));
+    await(n == 3 && reading_of(1) > 0 && devices[0].state == WEIR_GPU_HUNG);
+    assert_int_equal(devices[0].uuid.len, 0); /* which it is it did not say */
+    assert_int_equal(devices[0].index, 0);
+    assert_true(weir_str_eq_c(devices[1].uuid, "GPU-0-1"));
     rig_do(rig->devices[0].hangs = false);
-    await(n == 3);
+    await(devices[0].state == WEIR_GPU_READY);
     assert_true(weir_str_eq_c(devices[0].uuid, "GPU-0-0"));
 }
 
@@ -198,7 +235,9 @@ static void a_lost_gpu_keeps_its_identity(void **state)
     rig_do(rig->devices[2].result = WEIR_NVML_GPU_IS_LOST);
     open_prober(&quick);
     list();
-    assert_int_equal(n, 2); /* it has no name: it never answered */
+    assert_int_equal(n, 3);
+    assert_int_equal(devices[2].uuid.len, 0); /* it never answered */
+    assert_int_equal(devices[2].state, WEIR_GPU_LOST);
     rig_do((rig->devices[1].result = WEIR_NVML_GPU_IS_LOST, rig->devices[2].result = 0));
     await(n == 3 && devices[1].state == WEIR_GPU_LOST && devices[2].state == WEIR_GPU_READY);
     assert_true(weir_str_eq_c(devices[1].uuid, "GPU-0-1"));
@@ -254,6 +293,72 @@ static void goes_on_when_the_driver_was_reloaded(void **state)
     assert_int_equal(n, 2);
     rig_do(rig->init_result = 0);
     await(devices[0].state == WEIR_GPU_READY && devices[1].state == WEIR_GPU_READY);
+}
+
+/* It went, and takes long to come back: that is no GPU that hangs. */
+static void a_driver_that_comes_back_slowly_is_away(void **state)
+{
+    (void)state;
+    open_prober(&quick);
+    rig_do((rig->init_hangs = true, rig->is_reloaded = true));
+    await(devices[0].state != WEIR_GPU_READY);
+    assert_int_equal(devices[0].state, WEIR_GPU_UNREADABLE);
+    assert_int_equal(devices[2].state, WEIR_GPU_UNREADABLE);
+    assert_true(weir_str_find(devices[0].cause, WEIR_STR("went away")) > 0);
+    assert_true(weir_str_eq_c(devices[2].uuid, "GPU-0-2"));
+    rig_do(rig->init_hangs = false);
+    await(devices[0].state == WEIR_GPU_READY && devices[2].state == WEIR_GPU_READY);
+}
+
+static void a_driver_may_be_away_from_the_start(void **state)
+{
+    struct weir_prober_options options = quick;
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    options.may_be_away = true;
+    rig_do(rig->init_result = WEIR_NVML_DRIVER_NOT_LOADED);
+    open_prober(&options);
+    assert_string_equal(weir_prober_driver_version(prober), "");
+    assert_int_equal(weir_prober_list(prober, &arena, &devices, &n, &err), WEIR_E_UNAVAILABLE);
+    assert_non_null(strstr(err.text, "Driver Not Loaded"));
+    rig_do(rig->init_result = 0);
+    for (int64_t until_ms = weir_clock_mono_ms() + PATIENCE_MS;;) {
+        collect();
+        assert_true(weir_clock_mono_ms() < until_ms);
+        weir_arena_reset(&arena);
+        if (weir_prober_list(prober, &arena, &devices, &n, &err) == 0 && n == 3 &&
+            reading_of(2) > 0)
+            break;
+    }
+    assert_string_equal(weir_prober_driver_version(prober), "1.2.3");
+    await(rig_get(&rig->devices[2].n_registered) > 0);
+    add_event(2, 79);
+    await(n_events == 1);
+    prober = weir_prober_close(prober);
+
+    /* It may also hang. */
+    rig_do(rig->init_hangs = true);
+    options.open_ms = 50;
+    open_prober(&options);
+    weir_arena_reset(&arena);
+    assert_int_equal(weir_prober_list(prober, &arena, &devices, &n, &err), WEIR_E_UNAVAILABLE);
+}
+
+/* What it is could not be read while it failed: it does not serve before that was read. */
+static void a_gpu_is_ready_when_it_has_told_what_it_is(void **state)
+{
+    (void)state;
+    rig_do(rig->devices[2].name_result = WEIR_NVML_RESET_REQUIRED);
+    open_prober(&quick);
+    await(n == 3 && devices[2].state == WEIR_GPU_RESET_REQUIRED);
+    usleep(100000);
+    await(reading_of(0) > 0);
+    assert_int_equal(devices[2].state, WEIR_GPU_RESET_REQUIRED);
+    assert_int_equal(devices[2].name.len, 0);
+    rig_do(rig->devices[2].name_result = 0);
+    await(devices[2].state == WEIR_GPU_READY);
+    assert_true(devices[2].name.len > 0);
 }
 
 static void a_driver_that_hangs_is_a_state_of_all(void **state)
@@ -319,17 +424,6 @@ static void says_so_until_the_driver_has_answered(void **state)
 
 /* ---- events ---- */
 
-static void add_event(unsigned index, uint64_t xid)
-{
-    pthread_mutex_lock(&rig->lock);
-    assert_true(rig->n_events < RIG_EVENTS_MAX);
-    rig->events[rig->n_events] =
-        (struct weir_nvml_event_data){NULL, WEIR_NVML_EVENT_XID, xid, ~0u, ~0u};
-    rig->event_devices[rig->n_events++] = index;
-    pthread_cond_broadcast(&rig->changed);
-    pthread_mutex_unlock(&rig->lock);
-}
-
 static void events_are_heard_in_order(void **state)
 {
     (void)state;
@@ -370,6 +464,28 @@ static void events_go_on_after_the_set_broke(void **state)
     await(rig_get(&rig->devices[1].n_registered) > n_registered);
     add_event(1, 13);
     await(n_events == 2);
+}
+
+/* A GPU that comes back has the set replaced. */
+static void nothing_is_missed_when_the_set_is_replaced(void **state)
+{
+    unsigned n_registered;
+
+    (void)state;
+    open_prober(&quick);
+    await(rig_get(&rig->devices[0].n_registered) > 0);
+    rig_do(rig->devices[1].result = WEIR_NVML_GPU_IS_LOST);
+    await(devices[1].state == WEIR_GPU_LOST);
+    n_registered = rig_get(&rig->devices[1].n_registered);
+    rig_do((rig->xids_at_set[0] = 31, rig->xids_at_set[1] = 45, rig->devices[1].result = 0));
+    await(rig_get(&rig->devices[1].n_registered) > n_registered && n_events >= 2);
+    add_event(2, 79);
+    await(n_events >= 3);
+    assert_int_equal(events[0].data, 31);
+    assert_int_equal(events[1].data, 45); /* both sets have it */
+    assert_int_equal(events[2].data, 79);
+    await(rig_get(&rig->n_event_sets) == 1);
+    assert_int_equal(n_events, 3);
 }
 
 /* ---- MIG ---- */
@@ -487,17 +603,22 @@ int main(void)
         TEST(opening_waits_for_a_first_reading),
         TEST(readings_are_renewed),
         TEST(a_gpu_that_hangs_stops_no_other),
+        TEST(gpus_that_hang_do_not_delay_the_others),
         TEST(closing_waits_for_no_hung_call),
         TEST(a_gpu_may_hang_from_the_start),
         TEST(a_lost_gpu_keeps_its_identity),
         TEST(says_when_something_changed),
         TEST(goes_on_when_the_driver_was_reloaded),
+        TEST(a_driver_that_comes_back_slowly_is_away),
+        TEST(a_driver_may_be_away_from_the_start),
+        TEST(a_gpu_is_ready_when_it_has_told_what_it_is),
         TEST(a_driver_that_hangs_is_a_state_of_all),
         TEST(opening_fails_with_a_reason),
         TEST(a_machine_may_have_no_gpus),
         TEST(says_so_until_the_driver_has_answered),
         TEST(events_are_heard_in_order),
         TEST(events_go_on_after_the_set_broke),
+        TEST(nothing_is_missed_when_the_set_is_replaced),
         TEST(changes_of_mig_are_carried_out_in_order),
         TEST(a_change_on_a_gpu_that_hangs_is_told_when_it_ends),
         TEST(a_change_that_never_ends_is_given_up),

@@ -288,6 +288,47 @@ static void marks_are_put_and_deleted(void **state)
     close_store(&f);
 }
 
+static int list_gpu(void *arg, const struct weir_gpu_record *gpu)
+{
+    weir_buf_printf(arg, "%.*s%s=%.*s@%lld;", WEIR_STR_ARG(gpu->key),
+                    gpu->is_simulated ? " (simulated)" : "", WEIR_STR_ARG(gpu->facts),
+                    (long long)gpu->seen_wall_ms);
+    return gpu->seen_wall_ms == 7;
+}
+
+static void gpus_are_kept_by_name(void **state)
+{
+    struct weir_gpu_record real = {WEIR_STR("GPU-b"), WEIR_STR("{}"), false, 1};
+    struct weir_gpu_record simulated = {WEIR_STR("GPU-a"), WEIR_STR("{\"index\":1}"), true, 2};
+    struct weir_buf seen = WEIR_BUF_INIT(4096);
+    struct fixture f;
+
+    (void)state;
+    open_store(&f);
+    begin(&f);
+    assert_int_equal(f.store.put_gpu(f.store.ctx, &real, NULL), 0);
+    assert_int_equal(f.store.put_gpu(f.store.ctx, &simulated, NULL), 0);
+    real.facts = WEIR_STR("{\"index\":2}");
+    real.seen_wall_ms = 3;
+    assert_int_equal(f.store.put_gpu(f.store.ctx, &real, NULL), 0);
+    commit(&f);
+    reopen(&f);
+    assert_int_equal(f.store.each_gpu(f.store.ctx, list_gpu, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen),
+                        "GPU-a (simulated)={\"index\":1}@2;GPU-b={\"index\":2}@3;");
+    begin(&f);
+    assert_int_equal(f.store.delete_gpu(f.store.ctx, WEIR_STR("GPU-b"), NULL), 0);
+    assert_int_equal(f.store.delete_gpu(f.store.ctx, WEIR_STR("GPU-none"), NULL), 0);
+    simulated.seen_wall_ms = 7; /* the walk ends where the callback says */
+    assert_int_equal(f.store.put_gpu(f.store.ctx, &simulated, NULL), 0);
+    commit(&f);
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_gpu(f.store.ctx, list_gpu, &seen, NULL), 1);
+    assert_string_equal(weir_buf_cstr(&seen), "GPU-a (simulated)={\"index\":1}@7;");
+    weir_buf_finish(&seen);
+    close_store(&f);
+}
+
 static void events_come_in_order(void **state)
 {
     struct fixture f;
@@ -591,12 +632,19 @@ static void only_the_old_is_pruned(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        IN_DIR(workloads_are_read_back),           IN_DIR(tasks_are_read_back_in_order),
-        IN_DIR(queues_and_cordons_are_read_back),  IN_DIR(faults_are_kept_in_order),
-        IN_DIR(marks_are_put_and_deleted),         IN_DIR(events_come_in_order),
-        IN_DIR(a_key_is_remembered_per_owner),     IN_DIR(lists_are_filtered_and_paged),
-        IN_DIR(what_is_rolled_back_was_not),       IN_DIR(a_mark_is_undone_alone),
-        IN_DIR(numbers_go_on_above_those_skipped), IN_DIR(only_the_old_is_pruned),
+        IN_DIR(workloads_are_read_back),
+        IN_DIR(tasks_are_read_back_in_order),
+        IN_DIR(queues_and_cordons_are_read_back),
+        IN_DIR(faults_are_kept_in_order),
+        IN_DIR(marks_are_put_and_deleted),
+        IN_DIR(gpus_are_kept_by_name),
+        IN_DIR(events_come_in_order),
+        IN_DIR(a_key_is_remembered_per_owner),
+        IN_DIR(lists_are_filtered_and_paged),
+        IN_DIR(what_is_rolled_back_was_not),
+        IN_DIR(a_mark_is_undone_alone),
+        IN_DIR(numbers_go_on_above_those_skipped),
+        IN_DIR(only_the_old_is_pruned),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -166,6 +166,12 @@ static void a_folder_that_cannot_be_written_is_said(void **state)
     assert_int_equal(chmod(temp_dir, 0755), 0);
 }
 
+static int list_setup(void *arg, const struct weir_setup_record *setup)
+{
+    weir_buf_printf(arg, "%.*s=%.*s;", WEIR_STR_ARG(setup->name), WEIR_STR_ARG(setup->spec));
+    return 0;
+}
+
 static void must_open(int version)
 {
     static char bytes[1 << 20];
@@ -189,6 +195,9 @@ static void must_open(int version)
     assert_int_equal(f.store.each_task(f.store.ctx, 2, list_task, &seen, NULL), 0);
     assert_string_equal(weir_buf_cstr(&seen), "2/0 2/1 ");
     expect_events(&f, 0, 9, "1workload.submitted 2workload.started ");
+    weir_buf_reset(&seen);
+    assert_int_equal(f.store.each_setup(f.store.ctx, list_setup, &seen, NULL), 0);
+    assert_string_equal(weir_buf_cstr(&seen), version >= 4 ? "cut={\"gpus\":[]};" : "");
     begin(&f);
     assert_int_equal(add(&f, "next"), 4);
     commit(&f);

@@ -257,6 +257,9 @@ static void test_gpu_by_prefix(void **state)
     get("/v1/gpus/GPU", 404, &answer); /* no key could be meant */
     api_answer_finish(&answer);
     post("POST", "/v1/gpus/GPU-x/cordon", 404, "");
+    post("DELETE", "/v1/gpus/GPU-8f1c3", 202, "delete gpu GPU-8f1c33");
+    post("DELETE", "/v1/gpus/GPU-8f1c", 409, "");
+    post("DELETE", "/v1/gpus/GPU-x", 404, "");
     post("POST", "/v1/nodes/beta-9/cordon", 404, "");
     assert_get("/v1/gpus/GPU-o", "key", "GPU-other");
 }
