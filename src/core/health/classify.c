@@ -298,9 +298,8 @@ static void judge_kind(const struct weir_fault_event *event, struct weir_fault_c
     set(class, rule->action, WEIR_FAULT_AUTHORITY_RULE, rule->why);
     class->family = rule->family;
     class->is_child = rule->is_child;
-    class->scope = rule->scope == WEIR_FAULT_SCOPE_DEVICE && !event->device.is_known
-                       ? WEIR_FAULT_SCOPE_NODE
-                       : rule->scope;
+    class->is_nameless = rule->scope == WEIR_FAULT_SCOPE_DEVICE && !event->device.is_known;
+    class->scope = class->is_nameless ? WEIR_FAULT_SCOPE_NODE : rule->scope;
     weir_str_format(class->name, sizeof(class->name), "%s", rule->name);
 }
 
@@ -343,6 +342,8 @@ void weir_fault_classify(const struct weir_fault_event *event, struct weir_fault
         return;
     }
     class.scope = scope_of(class.action, event->device.is_known);
+    class.is_nameless =
+        !event->device.is_known && scope_of(class.action, true) == WEIR_FAULT_SCOPE_DEVICE;
     *ret_class = class;
 }
 

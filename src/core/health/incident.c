@@ -115,6 +115,32 @@ static struct weir_incident *find(struct weir_health *health, const struct weir_
     return best;
 }
 
+/* Whether it says which GPU it is that fails at that time. */
+static bool names_failed(const struct weir_incident *incident, uint32_t node, int64_t first_ms,
+                         int64_t last_ms)
+{
+    return is_open(incident) && incident->device.is_known && incident->device.node == node &&
+           incident->first_ms - last_ms <= WEIR_INCIDENT_MERGE_MS &&
+           first_ms - incident->last_ms <= WEIR_INCIDENT_MERGE_MS &&
+           weir_incident_outcome(incident) == WEIR_FAULT_OUTCOME_DEVICE;
+}
+
+/* NULL: nothing says it. */
+static struct weir_incident *find_failed(struct weir_health *health, uint32_t node,
+                                         int64_t first_ms, int64_t last_ms)
+{
+    struct weir_incident *best = NULL;
+
+    for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
+        struct weir_incident *one = &health->incidents[i];
+
+        if (names_failed(one, node, first_ms, last_ms) &&
+            (best == NULL || one->last_ms > best->last_ms))
+            best = one;
+    }
+    return best;
+}
+
 /* Whether a gives its place up before b does: free ones, then closed ones by age, then what weighs
  * least by age. */
 static bool goes_first(const struct weir_incident *a, const struct weir_incident *b)
@@ -210,6 +236,7 @@ static void take_cause(struct weir_incident *incident, const struct weir_fault_e
     incident->family = class->family;
     incident->then = class->then;
     incident->scope = class->scope;
+    incident->is_nameless = class->is_nameless;
     memcpy(incident->class, class->name, sizeof(incident->class));
     keep_line(incident->evidence, sizeof(incident->evidence), event->text);
 }
@@ -255,8 +282,9 @@ static void take(struct weir_health *health, struct weir_incident *incident,
     if (incident->action != before && is_verdict(event))
         incident->scope = class->scope;
     take_repetition(health, incident, event, class);
-    if (incident->kind == WEIR_FAULT_LOST || incident->kind == WEIR_FAULT_LOST_TAIL ||
-        (incident->kind == WEIR_FAULT_XID && incident->action >= WEIR_FAULT_ACTION_REBOOT_NODE))
+    if (!incident->is_nameless &&
+        (incident->kind == WEIR_FAULT_LOST || incident->kind == WEIR_FAULT_LOST_TAIL ||
+         (incident->kind == WEIR_FAULT_XID && incident->action >= WEIR_FAULT_ACTION_REBOOT_NODE)))
         incident->settled_ms = event->at_ms;
     if (incident->action != before || incident->n_events == 1)
         touch(health, incident);
@@ -282,7 +310,14 @@ struct weir_incident *weir_health_feed(struct weir_health *health,
     weir_fault_classify(&whole, &class);
     if (class.action == WEIR_FAULT_ACTION_NOT_EVENT)
         return NULL;
-    incident = find(health, &whole, &class);
+    incident =
+        class.is_nameless ? find_failed(health, whole.device.node, whole.at_ms, whole.at_ms) : NULL;
+    if (incident != NULL) {
+        whole.device = incident->device;
+        weir_fault_classify(&whole, &class);
+    } else {
+        incident = find(health, &whole, &class);
+    }
     if (incident == NULL)
         incident = make(health, &whole, &class);
     if (incident != NULL) {
@@ -339,8 +374,28 @@ static void decide_follow(struct weir_health *health, struct weir_incident *inci
           "the driver asked for nothing more", incident->settled_ms);
 }
 
+/* What names no GPU, of the one that was named since. */
+static bool fold(struct weir_health *health, struct weir_incident *incident)
+{
+    struct weir_incident *named;
+
+    if (!incident->is_nameless)
+        return false;
+    named = find_failed(health, incident->device.node, incident->first_ms, incident->last_ms);
+    if (named == NULL)
+        return false;
+    named->n_events += incident->n_events;
+    raise(named, incident->action, incident->authority, incident->why, incident->settled_ms);
+    touch(health, named);
+    incident->state = WEIR_INCIDENT_CLOSED;
+    touch(health, incident);
+    return true;
+}
+
 static void decide(struct weir_health *health, struct weir_incident *incident)
 {
+    if (fold(health, incident))
+        return;
     if (incident->action == WEIR_FAULT_ACTION_FOLLOW_154)
         decide_follow(health, incident);
     incident->state = WEIR_INCIDENT_DECIDED;

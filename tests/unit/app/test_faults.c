@@ -406,6 +406,28 @@ static void a_node_is_cordoned_for_a_gpu_without_a_name(void **state)
     app_rig_finish(&rig);
 }
 
+/* Of a GPU that is out already the driver goes on to complain, and not always by its name. */
+static void a_gpu_that_is_out_explains_what_has_no_name(void **state)
+{
+    const struct weir_world *world;
+
+    (void)state;
+    begin_rig();
+    say(79, 0);
+    tick_until_well();
+    settle();
+    app_rig_pass(&rig, HOUR_MS);
+    say(48, 0);
+    lines[1].names_no_gpu = true;
+    tick_until_well();
+    settle();
+    world = weir_edit_view(rig.server.edit);
+    assert_int_equal(weir_world_node(world, 0)->phase, WEIR_NODE_READY);
+    assert_string_equal(app_rig_events(&rig, "node/alpha"),
+                        "gpu.fault:xid:48;fatal;hardware:>NVRM: Xid\n");
+    app_rig_finish(&rig);
+}
+
 /* Who tries a program again that breaks by itself gets the same GPU each time. */
 static void tries_of_one_user_are_no_fault_of_the_gpu(void **state)
 {
@@ -536,6 +558,7 @@ int main(void)
         cmocka_unit_test(a_marked_gpu_that_is_not_listed_is_unhealthy),
         cmocka_unit_test(a_fabric_fails_as_one),
         cmocka_unit_test(a_node_is_cordoned_for_a_gpu_without_a_name),
+        cmocka_unit_test(a_gpu_that_is_out_explains_what_has_no_name),
         cmocka_unit_test(tries_of_one_user_are_no_fault_of_the_gpu),
         cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
         cmocka_unit_test(a_storm_is_stored_in_part),

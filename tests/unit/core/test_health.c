@@ -198,13 +198,47 @@ static void halves_of_a_message_meet_on_their_node(void **state)
     assert_int_equal(weir_incident_outcome(incident), WEIR_FAULT_OUTCOME_DEVICE);
     /* The head is used up, and the other node's is too old. */
     tail.device.node = 1;
+    tail.at_ms = 200 + WEIR_INCIDENT_MERGE_MS;
     assert_false(feed(tail)->device.is_known);
     tail.device.node = 2;
-    tail.at_ms = WEIR_INCIDENT_MERGE_MS + 1;
     incident = feed(tail);
     assert_false(incident->device.is_known);
     assert_int_equal(weir_incident_outcome(incident), WEIR_FAULT_OUTCOME_NODE);
     assert_int_equal(health.n_heads, 0);
+}
+
+/* Of a GPU that falls the driver complains without its name, before and after it says which. */
+static void what_has_no_name_is_of_the_gpu_that_fails_then(void **state)
+{
+    struct weir_fault_event nameless = xid(0, 0, 1000), elsewhere;
+    struct weir_incident *alone, *named, *other;
+
+    (void)state;
+    nameless.kind = WEIR_FAULT_LOST;
+    nameless.device = (struct weir_fault_device){.node = 1};
+    elsewhere = nameless;
+    elsewhere.device.node = 2;
+    feed(xid(31, 4, 900)); /* fails nobody's GPU */
+    alone = feed(nameless);
+    other = feed(elsewhere);
+    assert_false(alone->device.is_known);
+    assert_int_equal(alone->state, WEIR_INCIDENT_SETTLING);
+    named = feed(xid(48, 3, 2000));
+    nameless.at_ms = 2500;
+    assert_ptr_equal(feed(nameless), named);
+    assert_int_equal(named->device.bus, 3);
+    assert_int_equal(named->action, WEIR_FAULT_ACTION_REBOOT_NODE);
+    weir_health_tick(&health, 1000 + WEIR_INCIDENT_SETTLE_MS);
+    assert_int_equal(alone->state, WEIR_INCIDENT_CLOSED);
+    assert_int_equal(alone->decided, 0);
+    assert_int_equal(other->state, WEIR_INCIDENT_DECIDED);
+    assert_int_equal(weir_incident_outcome(other), WEIR_FAULT_OUTCOME_NODE);
+    assert_int_equal(weir_incident_outcome(named), WEIR_FAULT_OUTCOME_DEVICE);
+    nameless.at_ms = 2500 + WEIR_INCIDENT_MERGE_MS + 1;
+    alone = feed(nameless);
+    assert_ptr_not_equal(alone, named);
+    weir_health_tick(&health, nameless.at_ms + WEIR_INCIDENT_SETTLE_MS);
+    assert_int_equal(alone->state, WEIR_INCIDENT_DECIDED);
 }
 
 static void heads_are_bounded(void **state)
@@ -471,6 +505,7 @@ int main(void)
         cmocka_unit_test_setup(the_verdict_raises_and_never_lowers, set_up),
         cmocka_unit_test_setup(a_late_verdict_settles_anew, set_up),
         cmocka_unit_test_setup(halves_of_a_message_meet_on_their_node, set_up),
+        cmocka_unit_test_setup(what_has_no_name_is_of_the_gpu_that_fails_then, set_up),
         cmocka_unit_test_setup(heads_are_bounded, set_up),
         cmocka_unit_test_setup(a_storm_is_one_incident, set_up),
         cmocka_unit_test_setup(a_full_table_gives_up_what_weighs_least, set_up),
