@@ -109,6 +109,21 @@ def test_a_queue_counts_parts(t):
     assert 0.36 < queue['held']['gpu'] < 0.39, queue
 
 
+def test_a_borrowed_mark_is_not_laid_to_its_job(t):
+    if os.getuid() != 0:
+        raise weirlib.Skip('it takes root to be somebody else')
+    server = t.serve('--simulate', '1xH100')
+    job = server.submit('--gpu-memory', '20Gi', '--grace', '1s', '--', 'sleep', '600')
+    server.wait_state(job, 'running')
+    mark = {'WEIR_ATTEMPT': environ(pid_of(server, job))['WEIR_ATTEMPT']}
+    other = subprocess.Popen(['sleep', '600'], env=mark, user=65534, group=65534, extra_groups=[])
+    t.cleanups.append(lambda: (other.kill(), other.wait()))
+    use(server, 0, other.pid, 30)
+    wait_for('the other to be foreign', lambda: server.gpus()[0]['foreign_processes'] == 1)
+    time.sleep(2.5)
+    assert server.job(job)['state'] == 'running', server.job(job)
+
+
 def test_an_offender_is_stopped_and_not_its_neighbour(t):
     server = t.serve(*TWO)
     neighbour, offender = (server.submit('--gpu-memory', '20Gi', '--grace', '1s', '--', 'sleep', '600') for _ in range(2))
