@@ -166,9 +166,18 @@ static void judge_registers(const struct weir_fault_event *event, struct weir_fa
     unit[n] = '\0';
     if (!weir_subcode_decode(event, &subcode)) {
         set(class, WEIR_FAULT_ACTION_WATCH, WEIR_FAULT_AUTHORITY_SUBCODE,
-            "no rule knows what these registers say");
+            event->n_words > 0 ? "no rule knows what these registers say"
+                               : "it came without the registers that say what it is");
         weir_str_format(class->name, sizeof(class->name), "xid:%u/%s;undecoded;fabric", event->code,
                         n > 0 ? unit : "?");
+        return;
+    }
+    /* Where no register was asked, the driver's word weighs more than the rule. */
+    if (subcode.is_any && event->severity == WEIR_FAULT_SEVERITY_NONFATAL) {
+        set(class, WEIR_FAULT_ACTION_WATCH, WEIR_FAULT_AUTHORITY_DRIVER,
+            "the driver itself calls it nonfatal");
+        weir_str_format(class->name, sizeof(class->name), "xid:%u/%s;nonfatal;fabric", event->code,
+                        n > 0 ? unit : subcode.unit);
         return;
     }
     set(class, subcode.action, WEIR_FAULT_AUTHORITY_SUBCODE, "its registers say so");

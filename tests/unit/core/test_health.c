@@ -463,6 +463,41 @@ static void every_rule_of_the_units_decodes_to_itself(void **state)
     }
 }
 
+/* What the registers say nobody knows who does not see them. */
+static void without_registers_nothing_is_decoded(void **state)
+{
+    struct weir_fault_event whole = xid(150, 1, 0);
+    struct weir_fault_class class;
+
+    (void)state;
+    for (uint32_t code = 144; code <= 150; code++) {
+        struct weir_fault_event event = xid(code, 1, 0);
+        struct weir_subcode subcode;
+
+        event.severity = WEIR_FAULT_SEVERITY_FATAL;
+        assert_false(weir_subcode_decode(&event, &subcode));
+        weir_fault_classify(&event, &class);
+        assert_int_equal(class.action, weir_xid_find(code)->action);
+        assert_int_equal(class.action, WEIR_FAULT_ACTION_WATCH);
+        assert_non_null(strstr(class.why, "without the registers"));
+    }
+    whole.n_words = 2;
+    weir_fault_classify(&whole, &class);
+    assert_int_equal(class.action, WEIR_FAULT_ACTION_RESET_GPU);
+    whole.severity = WEIR_FAULT_SEVERITY_NONFATAL;
+    weir_fault_classify(&whole, &class);
+    assert_int_equal(class.action, WEIR_FAULT_ACTION_WATCH);
+    assert_string_equal(class.name, "xid:150/MSE;nonfatal;fabric");
+    /* Where the registers say it, they say it of themselves. */
+    whole = xid(145, 1, 0);
+    whole.severity = WEIR_FAULT_SEVERITY_NONFATAL;
+    whole.n_words = 2;
+    whole.words[0] = 0x082;
+    whole.words[1] = 0x40;
+    weir_fault_classify(&whole, &class);
+    assert_int_equal(class.action, WEIR_FAULT_ACTION_RESET_GPU);
+}
+
 static void the_catalogue_is_whole(void **state)
 {
     (void)state;
@@ -519,6 +554,7 @@ int main(void)
         cmocka_unit_test_setup(the_cause_is_what_the_verdict_is_of, set_up),
         cmocka_unit_test_setup(what_is_closed_takes_nothing_more, set_up),
         cmocka_unit_test(every_rule_of_the_units_decodes_to_itself),
+        cmocka_unit_test(without_registers_nothing_is_decoded),
         cmocka_unit_test(the_catalogue_is_whole),
     };
 
