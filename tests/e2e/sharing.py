@@ -96,6 +96,23 @@ def test_parts_of_a_gpu(t):
     assert 'gpuMemory: 20Gi' in shown and 'gpus:' not in shown, shown
 
 
+def test_what_asks_for_nothing_is_refused(t):
+    server = t.serve(*TWO)
+    document = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['x']}}
+    for spec, field in (({'gpuMemory': 0}, 'gpuMemory'), ({'gpuMemory': '0Gi'}, 'gpuMemory'), ({'gpus': 1, 'gpuMemory': '0'}, 'gpuMemory'),
+                        ({'gpus': 0, 'gpuMemory': '20Gi'}, 'gpuMemory'), ({'gpus': '0', 'gpuModel': 'H100'}, 'gpuModel'), ({'gpuMemory': -1}, 'gpuMemory'),
+                        ({'gpuMemory': '1e30'}, 'gpuMemory'), ({'gpus': -1}, 'gpus'), ({'gpus': 1e30}, 'gpus'), ({'mig': ''}, 'mig')):
+        status, answer = server.post('/v1/workloads', dict(document, spec=dict(document['spec'], **spec)))
+        assert status == 400 and answer['error']['field'] == f'spec.{field}', (spec, answer)
+    said = server.cli('run', '--gpu-memory', '0', '--', 'true', check=2).stderr.decode()
+    assert "--gpu-memory 0: '0' is no memory" in said, said
+    with open(t.dir + '/zero.yaml', 'w', encoding='utf-8') as file:
+        file.write('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: zero}\nspec:\n  command: [x]\n  gpuMemory: 0\n')
+    said = server.cli('apply', '-f', t.dir + '/zero.yaml', check=2).stderr.decode()
+    assert 'zero.yaml:6:14' in said and "'0' is no memory" in said, said
+    assert not server.jobs()
+
+
 def test_a_queue_counts_parts(t):
     server = t.serve(*TWO)
     with open(t.dir + '/q.yaml', 'w', encoding='utf-8') as file:
