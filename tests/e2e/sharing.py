@@ -113,6 +113,27 @@ def test_what_asks_for_nothing_is_refused(t):
     assert not server.jobs()
 
 
+def test_a_part_is_called_what_was_asked_for(t):
+    """And not "631m GPUs"."""
+    server = t.serve('--simulate', '1xH100')
+    with open(t.dir + '/q.yaml', 'w', encoding='utf-8') as file:
+        file.write('{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: half}, spec: {limit: {gpu: 0.5}}}\n')
+    server.cli('apply', '-f', t.dir + '/q.yaml')
+    for args, want in ((('--queue', 'half', '--gpu-memory', '50Gi'),
+                        r"--gpu-memory 50Gi: asks for 50Gi of GPU memory \(0\.6\d+ of a GPU\) at once, queue 'half' is limited to 0\.5 of a GPU "
+                        r"\(ask for at most 39\.\d+Gi of GPU memory, or "),
+                       (('--queue', 'half', '--gpus', '1'), "asks for 1 GPU at once, queue 'half' is limited to 0.5 of a GPU"),
+                       (('--gpu-memory', '50Gi', '--members', '3'), '3 members ask for 50Gi of GPU memory each, this machine has 1 GPU')):
+        done = server.cli('run', *args, '--', 'true', check=None)
+        assert done.returncode == 1 and re.search(want, done.stderr.decode()), done
+    server.wait_state(server.submit('--gpu-memory', '50Gi', '--', 'sleep', '600'), 'running')
+    said = server.cli('explain', server.submit('--gpu-memory', '40Gi', '--', 'true')).stdout.decode()
+    assert 'no GPU has that much memory left (it needs 40Gi of GPU memory)' in said, said
+    server.wait_state(server.submit('--queue', 'half', '--gpu-memory', '20Gi', '--', 'sleep', '600'), 'running')
+    said = server.cli('explain', server.submit('--queue', 'half', '--gpu-memory', '30Gi', '--', 'true')).stdout.decode()
+    assert re.search(r'0\.3\d+ of a GPU for 30Gi of GPU memory more asked for', said), said
+
+
 def test_a_queue_counts_parts(t):
     server = t.serve(*TWO)
     with open(t.dir + '/q.yaml', 'w', encoding='utf-8') as file:
