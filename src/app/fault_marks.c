@@ -417,6 +417,27 @@ static int record_only(struct weir_server *server, const struct weir_incident *i
     return tell_of_unknown(server, incident, err);
 }
 
+/* Whether it is the GPU's fault its test tells. */
+static int have_tested(struct weir_server *server, const struct weir_incident *incident,
+                       struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+    int r = record_only(server, incident, err);
+
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        struct weir_fault_device at;
+
+        if (weir_fault_address_of(server, &devices[i], &at) &&
+            weir_fault_concerns(incident, WEIR_FAULT_OUTCOME_JOB, &at) &&
+            weir_fault_find_mark(server, devices[i].uuid) == NULL)
+            r = weir_selftest_require(server, devices[i].uuid, "jobs of several users failed on it",
+                                      err);
+    }
+    return r;
+}
+
 static int judge(struct weir_server *server, const struct weir_incident *incident,
                  struct weir_err *err)
 {
@@ -430,6 +451,8 @@ static int judge(struct weir_server *server, const struct weir_incident *inciden
         return incident->is_nameless && has_gpu_out(server, incident->device.node)
                    ? tell_of_unknown(server, incident, err)
                    : take_node_out(server, incident, err);
+    case WEIR_FAULT_OUTCOME_TEST:
+        return have_tested(server, incident, err);
     case WEIR_FAULT_OUTCOME_RECORD:
     case WEIR_FAULT_OUTCOME_WATCH:
     case WEIR_FAULT_OUTCOME_JOB:

@@ -204,6 +204,14 @@ static void keep_pid(struct weir_incident *incident, int64_t pid)
     incident->pids[incident->n_pids++] = pid;
 }
 
+static void settle_anew(struct weir_incident *incident, int64_t now_ms)
+{
+    if (incident->state != WEIR_INCIDENT_DECIDED)
+        return;
+    incident->state = WEIR_INCIDENT_SETTLING;
+    incident->settled_ms = now_ms + WEIR_INCIDENT_SETTLE_MS;
+}
+
 /* Raises the action; a lighter one changes nothing. */
 static void raise(struct weir_incident *incident, uint8_t action, uint8_t authority,
                   const char *why, int64_t now_ms)
@@ -213,10 +221,7 @@ static void raise(struct weir_incident *incident, uint8_t action, uint8_t author
     incident->action = action;
     incident->authority = authority;
     keep_line(incident->why, sizeof(incident->why), weir_str(why));
-    if (incident->state == WEIR_INCIDENT_DECIDED) {
-        incident->state = WEIR_INCIDENT_SETTLING;
-        incident->settled_ms = now_ms + WEIR_INCIDENT_SETTLE_MS;
-    }
+    settle_anew(incident, now_ms);
 }
 
 /* The cause is what weighs most; of the first event there is nothing else yet. */
@@ -254,6 +259,11 @@ static void take_repetition(struct weir_health *health, struct weir_incident *in
     weir_repeat_note(health, event, class, &repeat);
     if (event->code == incident->code)
         incident->n_episodes = repeat.n_episodes;
+    if (repeat.is_to_test && !incident->is_to_test) {
+        incident->is_to_test = true;
+        settle_anew(incident, event->at_ms);
+        touch(health, incident);
+    }
     if (repeat.action > incident->action) {
         raise(incident, repeat.action, WEIR_FAULT_AUTHORITY_REPETITION, repeat.why, event->at_ms);
         if (repeat.action >= WEIR_FAULT_ACTION_CHECK_MECH)
@@ -476,7 +486,11 @@ enum weir_fault_outcome weir_fault_outcome(enum weir_fault_action action,
 
 enum weir_fault_outcome weir_incident_outcome(const struct weir_incident *incident)
 {
-    return weir_fault_outcome(incident->action, incident->family, incident->device.is_known);
+    enum weir_fault_outcome outcome =
+        weir_fault_outcome(incident->action, incident->family, incident->device.is_known);
+
+    return incident->is_to_test && outcome == WEIR_FAULT_OUTCOME_JOB ? WEIR_FAULT_OUTCOME_TEST
+                                                                     : outcome;
 }
 
 bool weir_fault_breaker(uint32_t n_gpus, uint32_t n_failed_lately)
@@ -493,6 +507,8 @@ static const struct {
     [WEIR_FAULT_OUTCOME_RECORD] = {"record", "records it"},
     [WEIR_FAULT_OUTCOME_WATCH] = {"watch", "records it and counts how often it comes"},
     [WEIR_FAULT_OUTCOME_JOB] = {"job", "fails the job that ran there, and nothing else"},
+    [WEIR_FAULT_OUTCOME_TEST] = {"test", "fails the job that ran there, and tests the GPU before "
+                                         "it serves others"},
     [WEIR_FAULT_OUTCOME_DEVICE] = {"device", "takes the GPU out: nothing more is placed on it"},
     [WEIR_FAULT_OUTCOME_FABRIC] =
         {"fabric", "takes out the GPUs behind that switch: nothing more is placed on them"},

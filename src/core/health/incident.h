@@ -69,6 +69,7 @@ struct weir_incident {
     uint8_t kind;     /* of the cause, enum weir_fault_kind */
     uint32_t code;    /* of the cause */
     struct weir_fault_device device;
+    bool is_to_test;  /* it may be the device's fault, and may not: see repeat.h */
     bool is_nameless; /* its cause is of one device, and does not say of which */
     int32_t gpu_instance;
     int64_t first_ms;
@@ -93,6 +94,7 @@ struct weir_fault_history {
     int64_t at_ms[WEIR_FAULT_HISTORY_TIMES]; /* oldest first */
     uint64_t user[WEIR_FAULT_HISTORY_TIMES]; /* 0: unknown */
     int64_t place[WEIR_FAULT_HISTORY_TIMES]; /* in the device; -1: unknown */
+    int64_t tested_ms; /* up to then it led to a test of the device; 0: to none */
 };
 
 struct weir_fault_head {
@@ -127,7 +129,8 @@ enum weir_fault_outcome {
     WEIR_FAULT_OUTCOME_NONE,
     WEIR_FAULT_OUTCOME_RECORD,
     WEIR_FAULT_OUTCOME_WATCH,
-    WEIR_FAULT_OUTCOME_JOB, /* the job fails by its own fault, or with its memory; nothing else */
+    WEIR_FAULT_OUTCOME_JOB,  /* the job fails by its own fault, or with its memory; nothing else */
+    WEIR_FAULT_OUTCOME_TEST, /* the job's as well, and the GPU is tested before it serves others */
     WEIR_FAULT_OUTCOME_DEVICE, /* the GPU is unhealthy: nothing is placed on it */
     WEIR_FAULT_OUTCOME_FABRIC, /* so are the GPUs behind that switch */
     WEIR_FAULT_OUTCOME_NODE,   /* some GPU of the node is, and it is not known which */

@@ -359,23 +359,56 @@ static uint8_t repeat(struct weir_fault_event event, unsigned n, int64_t apart_m
 static void repetition_within_a_day_weighs(void **state)
 {
     const int64_t hour_ms = 3600 * 1000;
-    struct weir_fault_event event = xid(31, 1, 0);
+    struct weir_fault_event event = xid(109, 1, 0);
 
     (void)state;
-    assert_int_equal(repeat(event, 2, hour_ms, false), WEIR_FAULT_ACTION_SUPPORT);
-    assert_int_equal(repeat(event, 6, hour_ms, true), WEIR_FAULT_ACTION_RESTART_APP);
-    assert_int_equal(repeat(event, 2, 24 * hour_ms, false), WEIR_FAULT_ACTION_RESTART_APP);
-    event.code = 13;
-    assert_int_equal(repeat(event, 3, hour_ms, false), WEIR_FAULT_ACTION_RESTART_APP);
-    event.gpc = 1;
-    event.tpc = 2;
-    assert_int_equal(repeat(event, 2, hour_ms, false), WEIR_FAULT_ACTION_SUPPORT);
-    event.code = 109;
     assert_int_equal(repeat(event, 4, hour_ms, false), WEIR_FAULT_ACTION_RESET_GPU);
     assert_int_equal(repeat(event, 5, hour_ms, false), WEIR_FAULT_ACTION_SUPPORT);
     assert_int_equal(repeat(event, 9, 10 * hour_ms, false), WEIR_FAULT_ACTION_RESET_GPU);
     event.code = 45;
     assert_int_equal(repeat(event, 9, hour_ms, false), WEIR_FAULT_ACTION_RECORD);
+}
+
+/* Of errors that are the program's as a rule no number takes a GPU out: several users may have the
+ * same broken library. */
+static void what_several_users_see_is_tested(void **state)
+{
+    const int64_t hour_ms = 3600 * 1000;
+    struct weir_fault_event event = xid(31, 1, 0);
+    struct weir_incident *incident = NULL;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) { /* each pair of users leads to one test */
+        event.at_ms = i * hour_ms;
+        event.user = 100 + i;
+        incident = feed(event);
+        assert_int_equal(incident->is_to_test, i % 2 == 1);
+        assert_int_equal(incident->action, WEIR_FAULT_ACTION_RESTART_APP);
+        assert_int_equal(weir_incident_outcome(incident),
+                         i % 2 == 1 ? WEIR_FAULT_OUTCOME_TEST : WEIR_FAULT_OUTCOME_JOB);
+    }
+    for (unsigned i = 6; i < 12; i++) { /* one alone never does */
+        event.at_ms = i * hour_ms;
+        assert_int_equal(weir_incident_outcome(feed(event)), WEIR_FAULT_OUTCOME_JOB);
+    }
+    event.device.bus = 2;
+    for (unsigned i = 1; i < 5; i++) { /* not within a day */
+        event.at_ms = 24 * i * hour_ms;
+        event.user++;
+        assert_int_equal(weir_incident_outcome(feed(event)), WEIR_FAULT_OUTCOME_JOB);
+    }
+    event.device.bus = 3;
+    event.code = 13;
+    for (unsigned i = 0; i < 4; i++) { /* where it happened has to be known */
+        event.at_ms += hour_ms;
+        event.user++;
+        event.gpc = event.tpc = i < 2 ? -1 : 2;
+        assert_int_equal(weir_incident_outcome(feed(event)),
+                         i == 3 ? WEIR_FAULT_OUTCOME_TEST : WEIR_FAULT_OUTCOME_JOB);
+    }
+    /* What weighs more decides. */
+    event.code = 48;
+    assert_int_equal(weir_incident_outcome(feed(event)), WEIR_FAULT_OUTCOME_DEVICE);
 }
 
 static void who_fails_elsewhere_takes_the_fault_with_him(void **state)
@@ -390,14 +423,14 @@ static void who_fails_elsewhere_takes_the_fault_with_him(void **state)
         event.device.bus = 2;
         feed(event);
         event.device.bus = 1;
-        assert_int_equal(feed(event)->action, WEIR_FAULT_ACTION_RESTART_APP);
+        assert_false(feed(event)->is_to_test);
     }
     /* Nobody known proves nothing. */
     event.user = 0;
     event.device.bus = 3;
     for (unsigned i = 3; i < 9; i++) {
         event.at_ms = i * hour_ms;
-        assert_int_equal(feed(event)->action, WEIR_FAULT_ACTION_RESTART_APP);
+        assert_false(feed(event)->is_to_test);
     }
 }
 
@@ -547,6 +580,7 @@ int main(void)
         cmocka_unit_test_setup(origin_is_asked_first, set_up),
         cmocka_unit_test_setup(spread_needs_many_devices_and_no_verdict, set_up),
         cmocka_unit_test_setup(repetition_within_a_day_weighs, set_up),
+        cmocka_unit_test_setup(what_several_users_see_is_tested, set_up),
         cmocka_unit_test_setup(who_fails_elsewhere_takes_the_fault_with_him, set_up),
         cmocka_unit_test_setup(links_count_by_themselves, set_up),
         cmocka_unit_test_setup(history_is_bounded, set_up),
