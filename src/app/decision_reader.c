@@ -3,6 +3,7 @@
 #include "app/decision_format.h"
 #include "base/buf.h"
 #include "base/cleanup.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "model/world_check.h"
 #include "model/world_codec.h"
@@ -138,13 +139,15 @@ static int open_segment(struct weir_decision_reader *reader, struct weir_err *er
     reader->number = reader->segments.items[reader->next++].number;
     reader->at = 0;
     weir_decision_name(reader->number, name);
-    reader->fd = openat(reader->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (reader->fd < 0 && errno == ENOENT) {
+    reader->fd = weir_fd_open_file(reader->dir_fd, name, O_NOFOLLOW, err);
+    if (reader->fd == WEIR_E_NOT_FOUND) {
         /* The writer has made room meanwhile. */
         reader->has_gap = true;
         return STEP_LEAVE;
     }
-    if (reader->fd < 0 || fstat(reader->fd, &st) < 0)
+    if (reader->fd < 0)
+        return weir_error_wrap(err, "open decisions '%s'", name);
+    if (fstat(reader->fd, &st) < 0)
         return weir_error_errno(err, errno, "open decisions '%s'", name);
     reader->size = st.st_size;
     return read_head(reader, err);

@@ -224,7 +224,7 @@ bool weir_fault_concerns(const struct weir_incident *incident, enum weir_fault_o
     return outcome == WEIR_FAULT_OUTCOME_FABRIC || weir_fault_same_address(at, &incident->device);
 }
 
-/* Of a device that the driver does not show: the log alone knows of it. */
+/* Of a device that the driver does not show, or that has no name: the log alone knows of it. */
 static int tell_of_unknown(struct weir_server *server, const struct weir_incident *incident,
                            struct weir_err *err)
 {
@@ -232,9 +232,13 @@ static int tell_of_unknown(struct weir_server *server, const struct weir_inciden
     char subject[NODE_SUBJECT_BYTES];
     int r;
 
-    weir_log_warn("gpu.fault", "%04x:%02x:%02x.0, which the driver does not show: %s (%s)",
-                  incident->device.domain, incident->device.bus, incident->device.device,
-                  incident->evidence, incident->class);
+    if (incident->device.is_known)
+        weir_log_warn("gpu.fault", "%04x:%02x:%02x.0, which the driver does not show: %s (%s)",
+                      incident->device.domain, incident->device.bus, incident->device.device,
+                      incident->evidence, incident->class);
+    else
+        weir_log_warn("gpu.fault", "a device that is not named: %s (%s)", incident->evidence,
+                      incident->class);
     if (!weir_table_is_live(&world->tables[WEIR_TABLE_NODES], incident->device.node))
         return 0;
     node_subject(weir_world_string(world, weir_world_node(world, incident->device.node)->name),
@@ -331,6 +335,24 @@ static int take_out(struct weir_server *server, const struct weir_incident *inci
     return r == 0 && n_there == 0 ? tell_of_unknown(server, incident, err) : r;
 }
 
+/* Whether a GPU of the node is out for a fault: of that the driver goes on to complain, often
+ * without its name. Another that is lost as well the driver shows itself. */
+static bool has_gpu_out(struct weir_server *server, uint32_t node)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct weir_fault_device at;
+
+        if (is_out(server, devices[i].uuid) && weir_fault_address_of(server, &devices[i], &at) &&
+            at.node == node)
+            return true;
+    }
+    return false;
+}
+
 /* Nothing new is placed there, as if a person had said so; what runs goes on. */
 static int take_node_out(struct weir_server *server, const struct weir_incident *incident,
                          struct weir_err *err)
@@ -395,6 +417,27 @@ static int record_only(struct weir_server *server, const struct weir_incident *i
     return tell_of_unknown(server, incident, err);
 }
 
+/* Whether it is the GPU's fault its test tells. */
+static int have_tested(struct weir_server *server, const struct weir_incident *incident,
+                       struct weir_err *err)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+    int r = record_only(server, incident, err);
+
+    for (uint32_t i = 0; r == 0 && i < n; i++) {
+        struct weir_fault_device at;
+
+        if (weir_fault_address_of(server, &devices[i], &at) &&
+            weir_fault_concerns(incident, WEIR_FAULT_OUTCOME_JOB, &at) &&
+            weir_fault_find_mark(server, devices[i].uuid) == NULL)
+            r = weir_selftest_require(server, devices[i].uuid, "jobs of several users failed on it",
+                                      err);
+    }
+    return r;
+}
+
 static int judge(struct weir_server *server, const struct weir_incident *incident,
                  struct weir_err *err)
 {
@@ -405,7 +448,11 @@ static int judge(struct weir_server *server, const struct weir_incident *inciden
     case WEIR_FAULT_OUTCOME_FABRIC:
         return take_out(server, incident, outcome, err);
     case WEIR_FAULT_OUTCOME_NODE:
-        return take_node_out(server, incident, err);
+        return incident->is_nameless && has_gpu_out(server, incident->device.node)
+                   ? tell_of_unknown(server, incident, err)
+                   : take_node_out(server, incident, err);
+    case WEIR_FAULT_OUTCOME_TEST:
+        return have_tested(server, incident, err);
     case WEIR_FAULT_OUTCOME_RECORD:
     case WEIR_FAULT_OUTCOME_WATCH:
     case WEIR_FAULT_OUTCOME_JOB:

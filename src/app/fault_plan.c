@@ -16,10 +16,10 @@ enum { FILE_BYTES_MAX = 1 << 20 };
 
 static int read_file(const char *path, struct weir_buf *text, struct weir_err *err)
 {
-    weir_cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    weir_cleanup_fd int fd = weir_fd_open_file(AT_FDCWD, path, 0, err);
 
     if (fd < 0)
-        return weir_error_errno(err, errno, "open '%s'", path);
+        return weir_error_wrap(err, "'%s'", path);
     if (weir_fd_read_all(fd, text) < 0)
         return weir_error_errno(err, errno, "read '%s'", path);
     return weir_buf_check(text, path, err);

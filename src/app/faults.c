@@ -253,6 +253,17 @@ int weir_server_faults_read(struct weir_server *server, struct weir_err *err)
     return 0;
 }
 
+/* What the driver asks for, read at that time or later: before, it told of times before. */
+static uint8_t recovery_of(const struct weir_gpu_sample *sample, int64_t since_ms)
+{
+    int64_t value = sample != NULL ? sample->metrics.of[WEIR_GPU_RECOVERY_ACTION] : 0;
+
+    if (sample == NULL || !weir_gpu_has_metric(&sample->metrics, WEIR_GPU_RECOVERY_ACTION) ||
+        sample->read_ms < since_ms || value < 0 || value >= WEIR_FAULT_RECOVERY_ABSENT)
+        return WEIR_FAULT_RECOVERY_ABSENT;
+    return (uint8_t)value;
+}
+
 int weir_server_faults_note(struct weir_server *server, const struct weir_gpu_event *told,
                             struct weir_err *err)
 {
@@ -266,15 +277,15 @@ int weir_server_faults_note(struct weir_server *server, const struct weir_gpu_ev
     n = weir_fault_list(server, &arena, &devices);
     for (uint32_t i = 0; i < n; i++) {
         const struct weir_gpu_device *gpu = &devices[i];
-        uint8_t recovery = WEIR_FAULT_RECOVERY_ABSENT;
         struct weir_fault_device at;
 
         if (!weir_str_eq_c(gpu->uuid, told->uuid) || !weir_fault_address_of(server, gpu, &at))
             continue;
-        if (gpu->sample != NULL &&
-            weir_gpu_has_metric(&gpu->sample->metrics, WEIR_GPU_RECOVERY_ACTION))
-            recovery = (uint8_t)gpu->sample->metrics.of[WEIR_GPU_RECOVERY_ACTION];
-        if (!weir_fault_from_nvml(told->type, told->data, recovery, &at, told->seen_ms, &event))
+        if (!weir_fault_from_nvml(told->type, told->data, recovery_of(gpu->sample, told->seen_ms),
+                                  &at, told->seen_ms, &event))
+            return 0;
+        /* That it asks for another one the event says, and for which the next sample. */
+        if (event.kind == WEIR_FAULT_RECOVERY && event.recovery == WEIR_FAULT_RECOVERY_ABSENT)
             return 0;
         event.user = user_on(server, gpu->uuid);
         return take(server, &event, 0, err);
@@ -338,6 +349,42 @@ static int note_state(struct weir_server *server, const struct weir_gpu_device *
     return take(server, &event, 0, err);
 }
 
+struct place {
+    char text[32];
+};
+
+static struct weir_str place_of(const struct weir_fault_device *at, struct place *place)
+{
+    snprintf(place->text, sizeof(place->text), "%x:%x:%x:%x", at->node, at->domain, at->bus,
+             at->device);
+    return weir_str(place->text);
+}
+
+/* The driver asks for a recovery, or for another than before. */
+static int note_recovery(struct weir_server *server, const struct weir_gpu_device *seen,
+                         const struct weir_fault_device *at, struct weir_err *err)
+{
+    const struct weir_server_mark *mark = weir_fault_find_mark(server, seen->uuid);
+    struct weir_map *recoveries = &server->faults->recoveries;
+    uint8_t recovery = recovery_of(seen->sample, 0);
+    uint64_t before = WEIR_FAULT_RECOVERY_NONE;
+    struct place place;
+    struct weir_fault_event event;
+    int r = 0;
+
+    (void)weir_map_get(recoveries, place_of(at, &place), &before);
+    if (recovery == WEIR_FAULT_RECOVERY_ABSENT || recovery == before ||
+        (mark != NULL && weir_selftest_is_of(mark))) /* its test asks that itself */
+        return 0;
+    event = weir_fault_from_recovery(recovery, at, mono_ms(server));
+    event.user = user_on(server, seen->uuid);
+    if (recovery != WEIR_FAULT_RECOVERY_NONE)
+        r = take(server, &event, 0, err);
+    if (r == 0 && weir_map_set(recoveries, weir_str(place.text), recovery) < 0)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for what a GPU asks for");
+    return r;
+}
+
 /* 0 where it was not read, which is "nothing to be done" of each of those that are asked for. */
 static int64_t reads(const struct weir_gpu_sample *sample, enum weir_gpu_metric which)
 {
@@ -379,6 +426,8 @@ int weir_server_faults_of(struct weir_server *server, const struct weir_gpu_devi
     has_address = weir_fault_address_of(server, seen, &at);
     if (has_address)
         r = note_state(server, seen, &at, err);
+    if (r == 0 && has_address)
+        r = note_recovery(server, seen, &at, err);
     if (r == 0 && mark != NULL && !weir_selftest_is_due(mark) && was_reset(mark, seen))
         r = weir_selftest_require(server, seen->uuid, "it was reset", err);
     else if (r == 0 && mark == NULL && seen->state != WEIR_GPU_READY)
@@ -413,6 +462,7 @@ static int load_fault(void *arg, const struct weir_fault_record *record)
     weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
     struct weir_err why = WEIR_ERR_INIT;
     struct weir_fault_event event;
+    struct place place;
     int r;
 
     loading->n_old += record->wall_ms < loading->kept_wall_ms;
@@ -431,6 +481,10 @@ static int load_fault(void *arg, const struct weir_fault_record *record)
     event.at_ms = record->mono_ms;
     event.device.node = node_of(server, record->node);
     weir_health_feed(&server->faults->health, &event);
+    if (event.kind == WEIR_FAULT_RECOVERY &&
+        weir_map_set(&server->faults->recoveries, place_of(&event.device, &place), event.recovery) <
+            0)
+        return weir_error(loading->err, WEIR_E_NO_MEMORY, "no memory for what a GPU asks for");
     return 0;
 }
 
@@ -520,5 +574,6 @@ void weir_server_faults_unload(struct weir_server *server)
         weir_fault_free_mark(mark);
     }
     weir_vec_finish(&server->faults->marks);
+    weir_map_finish(&server->faults->recoveries);
     server->faults = weir_mem_free(server->faults);
 }

@@ -10,6 +10,7 @@
 #define WEIR_APP_FAULTS_H
 
 #include "app/selftest.h"
+#include "base/map.h"
 #include "base/vec.h"
 #include "core/health/incident.h"
 #include "model/world.h"
@@ -45,10 +46,11 @@ struct weir_server_faults {
     uint64_t passed_seq; /* read and not stored: nothing more came of it; 0: none since the last */
     int64_t stored_mono_ms[WEIR_INCIDENTS_MAX]; /* when an event of the incident was stored last */
     uint64_t last_seq;                          /* of the kernel's log, in this boot */
-    bool has_past;        /* an earlier life read that log: what is new in it came since */
-    int64_t read_mono_ms; /* when it was read to its end; 0: not yet */
-    bool is_changed;      /* the devices are to be looked at again */
-    bool is_held;         /* the circuit breaker is open */
+    bool has_past;              /* an earlier life read that log: what is new in it came since */
+    int64_t read_mono_ms;       /* when it was read to its end; 0: not yet */
+    struct weir_map recoveries; /* by its place: which recovery the driver asked for last */
+    bool is_changed;            /* the devices are to be looked at again */
+    bool is_held;               /* the circuit breaker is open */
 };
 
 /* Builds it from the store; the nodes must be there. */

@@ -1,5 +1,6 @@
 #include "app/startable.h"
 
+#include "base/count.h"
 #include "base/err.h"
 #include "base/time.h"
 #include "base/tree.h"
@@ -125,6 +126,32 @@ static int check_size(const struct weir_tree *node, struct weir_err *err)
                            (long long)bytes);
 }
 
+/* What is asked of GPUs that it does not want, or wants none of, means something else. */
+static int check_gpus(const struct weir_tree *spec, struct weir_err *err)
+{
+    static const char *const fields[] = {"gpuMemory", "gpuModel"};
+    const struct weir_tree *memory = weir_tree_get(spec, "gpuMemory");
+    const struct weir_tree *gpus = weir_tree_get(spec, "gpus");
+    int64_t bytes, n_mgpu;
+
+    if (memory != NULL && weir_quantity_bytes(memory->text, &bytes, NULL) == 0 && bytes == 0) {
+        weir_tree_error(memory, err, "'%.*s' is no memory", WEIR_STR_ARG(memory->text));
+        return weir_error_hint(err, "leave it out for a whole GPU, or say how much of one: 20Gi");
+    }
+    if (gpus == NULL || weir_quantity_milli(gpus->text, &n_mgpu, NULL) < 0 || n_mgpu != 0)
+        return check_size(memory, err);
+    for (size_t i = 0; i < WEIR_COUNT_OF(fields); i++) {
+        const struct weir_tree *field = weir_tree_get(spec, fields[i]);
+
+        if (field == NULL)
+            continue;
+        weir_tree_error(field, err, "it asks for no GPU (gpus: %.*s) that could have that",
+                        WEIR_STR_ARG(gpus->text));
+        return weir_error_hint(err, "leave out one of the two");
+    }
+    return 0;
+}
+
 static int check_retries(const struct weir_tree *spec, struct weir_err *err)
 {
     const struct weir_tree *statuses = weir_tree_get(spec, "retryOn");
@@ -149,7 +176,7 @@ int weir_startable_check(const struct weir_tree *spec, struct weir_err *err)
     if (r == 0)
         r = check_output(weir_tree_get(spec, "outputMax"), err);
     if (r == 0)
-        r = check_size(weir_tree_get(spec, "gpuMemory"), err);
+        r = check_gpus(spec, err);
     if (r == 0)
         r = check_size(weir_tree_get(spec, "memory"), err);
     if (r == 0)

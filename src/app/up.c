@@ -763,7 +763,8 @@ int weir_up(const struct weir_up_options *options, struct weir_err *err)
     set_defaults(&up.server);
     up.server.changed_arg = &up;
     signal(SIGPIPE, SIG_IGN);
-    umask(0077); /* what weir keeps is nobody else's business; jobs have their own */
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit fails then, as on a full disk */
+    umask(0077);              /* what weir keeps is nobody else's business; jobs have their own */
     uv_loop_init(&up.loop);
     r = open_all(&up, err);
     if (r == 0) {

@@ -91,6 +91,7 @@ static int code_of_errno(int errnum)
     switch (errnum) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG: /* the limit of the process, or of the file system */
         return WEIR_E_NO_SPACE;
     case ENOENT:
         return WEIR_E_NOT_FOUND;

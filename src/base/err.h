@@ -55,8 +55,8 @@ int weir_error_v(struct weir_err *err, int code, const char *format, va_list arg
     __attribute__((format(printf, 3, 0)));
 
 /* The same from errno: appends strerror(errnum), and maps errnum to a code (ENOSPC → NO_SPACE,
- * ENOENT → NOT_FOUND, EACCES/EPERM → DENIED, EEXIST → EXISTS, ENOMEM → NO_MEMORY, EDQUOT →
- * NO_SPACE, else IO). */
+ * ENOENT → NOT_FOUND, EACCES/EPERM → DENIED, EEXIST → EXISTS, ENOMEM → NO_MEMORY, EDQUOT/EFBIG
+ * → NO_SPACE, else IO). */
 int weir_error_errno(struct weir_err *err, int errnum, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

@@ -2,10 +2,47 @@
 
 #include "base/buf.h"
 
+#include "base/err.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { READ_BYTES = 4096 };
+
+static const char *word_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFDIR:
+        return "a folder";
+    case S_IFIFO:
+        return "a pipe";
+    case S_IFSOCK:
+        return "a socket";
+    default:
+        return "a device";
+    }
+}
+
+int weir_fd_open_file(int dir_fd, const char *path, int flags, struct weir_err *err)
+{
+    /* Without waiting: a pipe opens once somebody writes to it. */
+    int fd = openat(dir_fd, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+    struct stat st;
+    int code;
+
+    if (fd < 0 && errno == ENXIO)
+        return weir_error(err, WEIR_E_INVALID, "it is no file but a socket");
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        return fd;
+    code = fd < 0 || fstat(fd, &st) < 0
+               ? weir_error_errno(err, errno, "it cannot be read")
+               : weir_error(err, WEIR_E_INVALID, "it is no file but %s", word_of(st.st_mode));
+    if (fd >= 0)
+        close(fd);
+    return code;
+}
 
 int weir_fd_write_all(int fd, const void *data, size_t len)
 {

@@ -6,6 +6,13 @@
 #include <stddef.h>
 
 struct weir_buf;
+struct weir_err;
+
+/* Opens for reading what is read as a whole: a file, behind a link too. What is none (a folder, a
+ * pipe, a device) may have no end, or not even begin, and is refused: WEIR_E_INVALID. flags: more
+ * of open(2), O_NOFOLLOW. Returns the descriptor; else the message does not name the file, so that
+ * the caller does. */
+int weir_fd_open_file(int dir_fd, const char *path, int flags, struct weir_err *err);
 
 /* -1 with errno. */
 int weir_fd_write_all(int fd, const void *data, size_t len);

@@ -137,16 +137,17 @@ static int by_bytes(const struct dirent **a, const struct dirent **b)
 static int add_entry(struct weir_manifests *manifests, int folder, const char *path,
                      const char *name, const char **ret_file, struct weir_err *err)
 {
-    weir_cleanup_fd int fd = openat(folder, name, O_RDONLY | O_CLOEXEC);
+    weir_cleanup_fd int fd = -1;
     struct stat st;
     const char *full = weir_arena_printf(&manifests->arena, "%s/%s", path, name);
 
     if (full == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the files");
     *ret_file = full;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return weir_error_errno(err, errno, "it cannot be read");
-    return S_ISREG(st.st_mode) ? add_file(manifests, full, fd, err) : 0;
+    if (fstatat(folder, name, &st, 0) == 0 && S_ISDIR(st.st_mode))
+        return 0;
+    fd = weir_fd_open_file(folder, name, 0, err);
+    return fd < 0 ? fd : add_file(manifests, full, fd, err);
 }
 
 static int add_folder(struct weir_manifests *manifests, const char *path, int folder,
@@ -175,14 +176,15 @@ int weir_manifests_add(struct weir_manifests *manifests, const char *path, const
                        struct weir_err *err)
 {
     weir_cleanup_fd int fd = -1;
-    struct stat st;
 
     *ret_file = path;
     if (strcmp(path, "-") == 0)
         return add_file(manifests, path, STDIN_FILENO, err);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return weir_error_errno(err, errno, "it cannot be read");
-    return S_ISDIR(st.st_mode) ? add_folder(manifests, path, fd, ret_file, err)
-                               : add_file(manifests, path, fd, err);
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0)
+        return add_folder(manifests, path, fd, ret_file, err);
+    fd = weir_fd_open_file(AT_FDCWD, path, 0, err);
+    if (fd == WEIR_E_INVALID)
+        return weir_error_hint(err, "- reads standard input");
+    return fd < 0 ? fd : add_file(manifests, path, fd, err);
 }

@@ -42,9 +42,9 @@ int weir_token_file_open(struct weir_token_file *file, const char *data, struct 
     while (flock(file->dir_fd, LOCK_EX) < 0)
         if (errno != EINTR)
             return weir_error_errno(err, errno, "lock '%s'", data);
-    fd = openat(file->dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 && errno != ENOENT)
-        return weir_error_errno(err, errno, "open the token file");
+    fd = weir_fd_open_file(file->dir_fd, name, O_NOFOLLOW, err);
+    if (fd < 0 && fd != WEIR_E_NOT_FOUND)
+        return weir_error_wrap(err, "open the token file");
     if (fd >= 0 && weir_fd_read_all(fd, &file->text) < 0)
         return weir_error_errno(err, errno, "read the token file");
     if (weir_buf_check(&file->text, "the token file", err) < 0)

@@ -177,6 +177,22 @@ def test_positions_are_of_the_right_file(t):
     assert len(json.loads(server.cli('get', 'queues', '-o', 'json').stdout)) == 1
 
 
+def test_a_file_is_a_file(t):
+    """A pipe that nobody writes to would be waited for without end, a device may have none."""
+    import subprocess
+    server = t.serve()
+    pipe, inside = os.path.join(t.dir, 'pipe.yaml'), os.path.join(t.dir, 'folder')
+    os.mkfifo(pipe)
+    os.mkdir(inside)
+    os.mkfifo(os.path.join(inside, 'a.yaml'))
+    for path, what in ((pipe, 'a pipe'), (inside, 'a pipe'), ('/dev/zero', 'a device')):
+        done = server.cli('apply', '-f', path, check=2)
+        assert f': it is no file but {what}' in one_line(done), done
+    for args in (('--simulate', pipe), ('--simulate', '1xH100', '--simulate-faults', pipe), ('--simulate', '1xH100', '--simulate-faults', '/dev/zero')):
+        done = subprocess.run([weirlib.WEIR, 'up', '--data', os.path.join(t.dir, 'other'), *args], capture_output=True, timeout=10)
+        assert done.returncode == 2 and b'it is no file but a ' in done.stderr.splitlines()[-1], done
+
+
 def test_without_a_server(t):
     env = dict(os.environ, WEIR_DATA=os.path.join(t.dir, 'nobody'))
     import subprocess

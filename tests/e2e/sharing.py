@@ -96,6 +96,44 @@ def test_parts_of_a_gpu(t):
     assert 'gpuMemory: 20Gi' in shown and 'gpus:' not in shown, shown
 
 
+def test_what_asks_for_nothing_is_refused(t):
+    server = t.serve(*TWO)
+    document = {'apiVersion': 'weir.dev/v1', 'kind': 'Workload', 'spec': {'command': ['x']}}
+    for spec, field in (({'gpuMemory': 0}, 'gpuMemory'), ({'gpuMemory': '0Gi'}, 'gpuMemory'), ({'gpus': 1, 'gpuMemory': '0'}, 'gpuMemory'),
+                        ({'gpus': 0, 'gpuMemory': '20Gi'}, 'gpuMemory'), ({'gpus': '0', 'gpuModel': 'H100'}, 'gpuModel'), ({'gpuMemory': -1}, 'gpuMemory'),
+                        ({'gpuMemory': '1e30'}, 'gpuMemory'), ({'gpus': -1}, 'gpus'), ({'gpus': 1e30}, 'gpus'), ({'mig': ''}, 'mig')):
+        status, answer = server.post('/v1/workloads', dict(document, spec=dict(document['spec'], **spec)))
+        assert status == 400 and answer['error']['field'] == f'spec.{field}', (spec, answer)
+    said = server.cli('run', '--gpu-memory', '0', '--', 'true', check=2).stderr.decode()
+    assert "--gpu-memory 0: '0' is no memory" in said, said
+    with open(t.dir + '/zero.yaml', 'w', encoding='utf-8') as file:
+        file.write('apiVersion: weir.dev/v1\nkind: Workload\nmetadata: {name: zero}\nspec:\n  command: [x]\n  gpuMemory: 0\n')
+    said = server.cli('apply', '-f', t.dir + '/zero.yaml', check=2).stderr.decode()
+    assert 'zero.yaml:6:14' in said and "'0' is no memory" in said, said
+    assert not server.jobs()
+
+
+def test_a_part_is_called_what_was_asked_for(t):
+    """And not "631m GPUs"."""
+    server = t.serve('--simulate', '1xH100')
+    with open(t.dir + '/q.yaml', 'w', encoding='utf-8') as file:
+        file.write('{apiVersion: weir.dev/v1, kind: Queue, metadata: {name: half}, spec: {limit: {gpu: 0.5}}}\n')
+    server.cli('apply', '-f', t.dir + '/q.yaml')
+    for args, want in ((('--queue', 'half', '--gpu-memory', '50Gi'),
+                        r"--gpu-memory 50Gi: asks for 50Gi of GPU memory \(0\.6\d+ of a GPU\) at once, queue 'half' is limited to 0\.5 of a GPU "
+                        r"\(ask for at most 39\.\d+Gi of GPU memory, or "),
+                       (('--queue', 'half', '--gpus', '1'), "asks for 1 GPU at once, queue 'half' is limited to 0.5 of a GPU"),
+                       (('--gpu-memory', '50Gi', '--members', '3'), '3 members ask for 50Gi of GPU memory each, this machine has 1 GPU')):
+        done = server.cli('run', *args, '--', 'true', check=None)
+        assert done.returncode == 1 and re.search(want, done.stderr.decode()), done
+    server.wait_state(server.submit('--gpu-memory', '50Gi', '--', 'sleep', '600'), 'running')
+    said = server.cli('explain', server.submit('--gpu-memory', '40Gi', '--', 'true')).stdout.decode()
+    assert 'no GPU has that much memory left (it needs 40Gi of GPU memory)' in said, said
+    server.wait_state(server.submit('--queue', 'half', '--gpu-memory', '20Gi', '--', 'sleep', '600'), 'running')
+    said = server.cli('explain', server.submit('--queue', 'half', '--gpu-memory', '30Gi', '--', 'true')).stdout.decode()
+    assert re.search(r'0\.3\d+ of a GPU for 30Gi of GPU memory more asked for', said), said
+
+
 def test_a_queue_counts_parts(t):
     server = t.serve(*TWO)
     with open(t.dir + '/q.yaml', 'w', encoding='utf-8') as file:
@@ -107,6 +145,21 @@ def test_a_queue_counts_parts(t):
     wait_for('the limit to hold it up', lambda: server.job(second)['reason'] == 'QueueLimit')
     queue = json.loads(server.cli('get', 'queue', 'half', '-o', 'json').stdout)
     assert 0.36 < queue['held']['gpu'] < 0.39, queue
+
+
+def test_a_borrowed_mark_is_not_laid_to_its_job(t):
+    if os.getuid() != 0:
+        raise weirlib.Skip('it takes root to be somebody else')
+    server = t.serve('--simulate', '1xH100')
+    job = server.submit('--gpu-memory', '20Gi', '--grace', '1s', '--', 'sleep', '600')
+    server.wait_state(job, 'running')
+    mark = {'WEIR_ATTEMPT': environ(pid_of(server, job))['WEIR_ATTEMPT']}
+    other = subprocess.Popen(['sleep', '600'], env=mark, user=65534, group=65534, extra_groups=[])
+    t.cleanups.append(lambda: (other.kill(), other.wait()))
+    use(server, 0, other.pid, 30)
+    wait_for('the other to be foreign', lambda: server.gpus()[0]['foreign_processes'] == 1)
+    time.sleep(2.5)
+    assert server.job(job)['state'] == 'running', server.job(job)
 
 
 def test_an_offender_is_stopped_and_not_its_neighbour(t):

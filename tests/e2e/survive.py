@@ -200,6 +200,20 @@ def test_a_full_disk_empties_while_up(t):
     check_all(t, server, numbers)
 
 
+def test_a_limit_of_file_size(t):
+    """It is as a full disk is: the server stays up, and its jobs do not take over how it goes on."""
+    server = t.serve()
+    running = server.submit('--', 'sh', '-c', 'grep SigIgn /proc/self/status; sleep 600')
+    server.wait_state(running, 'running')
+    wait_for('its signals', lambda: b'SigIgn:\t0000000000000000\n' == server.cli('logs', running).stdout)
+    subprocess.run(['prlimit', '--pid', str(server.process.pid), '--fsize=4096:unlimited'], check=True)
+    failed = wait_for('a write to fail', lambda: [d for d in [server.cli('run', '--detach', '--', 'true', check=None)] if d.returncode != 0])
+    assert b'disk is full' in failed[0].stderr, failed
+    subprocess.run(['prlimit', '--pid', str(server.process.pid), '--fsize=unlimited:unlimited'], check=True)
+    wait_for('jobs to be taken again', lambda: server.cli('run', '--detach', '--', 'true', check=None).returncode == 0, 30, every=0.2)
+    assert server.job(running)['state'] == 'running' and server.process.poll() is None
+
+
 def test_a_failed_write_disturbs_no_launch(t):
     """The state is built anew then; what the launcher has in hand begins all the same, and at once."""
     disk = small_disk(t)

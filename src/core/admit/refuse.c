@@ -70,31 +70,78 @@ static struct quantity milli(int64_t amount)
     return q;
 }
 
+/* "2 GPUs", "0.5 of a GPU". */
+static struct quantity gpus(int64_t mgpu)
+{
+    int64_t rest = mgpu % WEIR_MGPU_PER_GPU;
+    int digits = 3;
+    struct quantity q;
+
+    for (; digits > 1 && rest % 10 == 0; digits--)
+        rest /= 10;
+    if (rest == 0)
+        weir_str_format(q.text, sizeof(q.text), "%lld GPU%s", (long long)(mgpu / WEIR_MGPU_PER_GPU),
+                        mgpu == WEIR_MGPU_PER_GPU ? "" : "s");
+    else
+        weir_str_format(q.text, sizeof(q.text), "%lld.%.*lld%s",
+                        (long long)(mgpu / WEIR_MGPU_PER_GPU), digits, (long long)rest,
+                        mgpu < WEIR_MGPU_PER_GPU ? " of a GPU" : " GPUs");
+    return q;
+}
+
+static bool is_gpu(const struct weir_admission *a, uint32_t resource)
+{
+    uint32_t kind = weir_world_resource(a->fleet.world, resource)->kind;
+
+    return kind == WEIR_RESOURCE_GPU || kind == WEIR_RESOURCE_GPU_CLASS;
+}
+
+/* The memory of a shared GPU that each task asks for, which counts as a part of one; 0: it asks for
+ * none, or for another resource. */
+static int64_t budget_of(const struct weir_admission *a, uint32_t resource)
+{
+    const struct weir_shape *shape = &a->ask->shapes[0];
+
+    return is_gpu(a, resource) && a->ask->n_roles == 1 && shape->n_devices > 0 &&
+                   shape->device_mgpu < WEIR_MGPU_PER_GPU
+               ? shape->device_memory_bytes
+               : 0;
+}
+
 /* Of what has no name of its own: it follows. */
 static struct quantity quantity(const struct weir_admission *a, uint32_t resource, int64_t amount,
                                 bool asked)
 {
     struct quantity number = milli(amount);
-    const char *unit = NULL;
     struct quantity q;
 
     switch ((enum weir_resource_kind)weir_world_resource(a->fleet.world, resource)->kind) {
     case WEIR_RESOURCE_MEMORY:
         return bytes(amount, asked);
     case WEIR_RESOURCE_CPU:
-        unit = "CPU";
         break;
     case WEIR_RESOURCE_GPU:
     case WEIR_RESOURCE_GPU_CLASS:
-        unit = "GPU";
-        break;
+        return gpus(amount);
     case WEIR_RESOURCE_MIG:
     case WEIR_RESOURCE_OTHER:
     case WEIR_RESOURCE_KIND_MAX:
         return number;
     }
-    weir_str_format(q.text, sizeof(q.text), "%.24s %s%s", number.text, unit,
-                    amount == 1000 ? "" : "s");
+    weir_str_format(q.text, sizeof(q.text), "%.24s CPU%s", number.text, amount == 1000 ? "" : "s");
+    return q;
+}
+
+/* What each task asks for, in the words it was asked in. */
+static struct quantity asked_by_each(const struct weir_admission *a, uint32_t resource,
+                                     int64_t each)
+{
+    int64_t budget = budget_of(a, resource);
+    struct quantity q;
+
+    if (budget == 0)
+        return quantity(a, resource, each, true);
+    weir_str_format(q.text, sizeof(q.text), "%.24s of GPU memory", bytes_asked(budget).text);
     return q;
 }
 
@@ -108,7 +155,7 @@ static const char *field_of(const struct weir_admission *a, uint32_t resource)
         return "spec.cpu";
     case WEIR_RESOURCE_GPU:
     case WEIR_RESOURCE_GPU_CLASS:
-        return "spec.gpus";
+        return budget_of(a, resource) > 0 ? "spec.gpuMemory" : "spec.gpus";
     case WEIR_RESOURCE_MIG:
     case WEIR_RESOURCE_OTHER:
     case WEIR_RESOURCE_KIND_MAX:
@@ -210,7 +257,15 @@ int weir_refuse_limit(struct weir_admission *a, const struct weir_quota_over *ov
     struct quantity asked = quantity(a, over->resource, need, true);
     struct quantity limit = quantity(a, over->resource, over->limit, false);
     int64_t nearest = over->limit / n_tasks;
+    int64_t budget = budget_of(a, over->resource);
+    struct quantity most;
+    char said[96];
 
+    if (budget > 0)
+        weir_str_format(said, sizeof(said), "%.24s of GPU memory%s (%s)", bytes_asked(budget).text,
+                        n_tasks > 1 ? " each" : "", asked.text);
+    else
+        weir_str_format(said, sizeof(said), "%s", asked.text);
     set_reason(a, WEIR_LEVEL_QUEUE, is_own ? WEIR_REASON_QUEUE_LIMIT : WEIR_REASON_PARENT_LIMIT,
                over->resource, over->limit, need);
     a->refusal.reason.subject_kind = WEIR_SUBJECT_QUEUE;
@@ -219,7 +274,7 @@ int weir_refuse_limit(struct weir_admission *a, const struct weir_quota_over *ov
         nearest -= nearest % weir_world_resource(a->fleet.world, over->resource)->grain;
     a->refusal.nearest = nearest;
     weir_error(a->err, WEIR_E_IMPOSSIBLE,
-               "asks for %s%s%.*s at once, queue '%.*s' is limited to %s", asked.text,
+               "asks for %s%s%.*s at once, queue '%.*s' is limited to %s", said,
                of(a, over->resource), WEIR_STR_ARG(name_after_of(a, over->resource)),
                WEIR_STR_ARG(name), limit.text);
     if (nearest == 0 && n_tasks > 1) {
@@ -227,8 +282,11 @@ int weir_refuse_limit(struct weir_admission *a, const struct weir_quota_over *ov
                         WEIR_STR_ARG(name));
         return refused(a, "spec.members");
     }
-    weir_error_hint(a->err, "ask for at most %s%s, or raise the limit of '%.*s'",
-                    quantity(a, over->resource, nearest, false).text,
+    most = quantity(a, over->resource, nearest, false);
+    if (budget > 0)
+        most = bytes_left(budget / WEIR_MIB * nearest / (need / n_tasks) * WEIR_MIB);
+    weir_error_hint(a->err, "ask for at most %s%s%s, or raise the limit of '%.*s'", most.text,
+                    budget > 0 ? " of GPU memory" : "",
                     n_tasks > 1 ? " for each member" : for_each(a), WEIR_STR_ARG(name));
     return refused(a, field_of(a, over->resource));
 }
@@ -236,7 +294,7 @@ int weir_refuse_limit(struct weir_admission *a, const struct weir_quota_over *ov
 int weir_refuse_amount(struct weir_admission *a, uint32_t code, uint32_t resource, int64_t have,
                        int64_t need)
 {
-    struct quantity asked = quantity(a, resource, need, true);
+    struct quantity asked = asked_by_each(a, resource, need);
     struct quantity most = quantity(a, resource, have, false);
 
     set_reason(a, WEIR_LEVEL_NODES, code, resource, have, need);
@@ -415,7 +473,7 @@ static void say_gang(const struct weir_admission *a, const struct weir_set *set,
                    set->n_members, most);
     else
         weir_error(a->err, WEIR_E_IMPOSSIBLE, "%u members ask for %s%s%.*s each, %s %s",
-                   set->n_members, quantity(a, resource, each, true).text, of(a, resource),
+                   set->n_members, asked_by_each(a, resource, each).text, of(a, resource),
                    WEIR_STR_ARG(name_after_of(a, resource)),
                    a->fleet.n_nodes == 1 ? "this machine has" : "all nodes together have",
                    quantity(a, resource, have, false).text);

@@ -166,9 +166,18 @@ static void judge_registers(const struct weir_fault_event *event, struct weir_fa
     unit[n] = '\0';
     if (!weir_subcode_decode(event, &subcode)) {
         set(class, WEIR_FAULT_ACTION_WATCH, WEIR_FAULT_AUTHORITY_SUBCODE,
-            "no rule knows what these registers say");
+            event->n_words > 0 ? "no rule knows what these registers say"
+                               : "it came without the registers that say what it is");
         weir_str_format(class->name, sizeof(class->name), "xid:%u/%s;undecoded;fabric", event->code,
                         n > 0 ? unit : "?");
+        return;
+    }
+    /* Where no register was asked, the driver's word weighs more than the rule. */
+    if (subcode.is_any && event->severity == WEIR_FAULT_SEVERITY_NONFATAL) {
+        set(class, WEIR_FAULT_ACTION_WATCH, WEIR_FAULT_AUTHORITY_DRIVER,
+            "the driver itself calls it nonfatal");
+        weir_str_format(class->name, sizeof(class->name), "xid:%u/%s;nonfatal;fabric", event->code,
+                        n > 0 ? unit : subcode.unit);
         return;
     }
     set(class, subcode.action, WEIR_FAULT_AUTHORITY_SUBCODE, "its registers say so");
@@ -298,9 +307,8 @@ static void judge_kind(const struct weir_fault_event *event, struct weir_fault_c
     set(class, rule->action, WEIR_FAULT_AUTHORITY_RULE, rule->why);
     class->family = rule->family;
     class->is_child = rule->is_child;
-    class->scope = rule->scope == WEIR_FAULT_SCOPE_DEVICE && !event->device.is_known
-                       ? WEIR_FAULT_SCOPE_NODE
-                       : rule->scope;
+    class->is_nameless = rule->scope == WEIR_FAULT_SCOPE_DEVICE && !event->device.is_known;
+    class->scope = class->is_nameless ? WEIR_FAULT_SCOPE_NODE : rule->scope;
     weir_str_format(class->name, sizeof(class->name), "%s", rule->name);
 }
 
@@ -343,6 +351,8 @@ void weir_fault_classify(const struct weir_fault_event *event, struct weir_fault
         return;
     }
     class.scope = scope_of(class.action, event->device.is_known);
+    class.is_nameless =
+        !event->device.is_known && scope_of(class.action, true) == WEIR_FAULT_SCOPE_DEVICE;
     *ret_class = class;
 }
 

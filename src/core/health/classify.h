@@ -55,8 +55,9 @@ struct weir_fault_class {
     uint8_t scope;
     uint8_t authority;
     uint8_t family;
-    bool is_child;   /* follows from, or tells more of, another event: never the cause */
-    uint8_t repeats; /* of registers: so many times on one link make it repeats_action */
+    bool is_child;    /* follows from, or tells more of, another event: never the cause */
+    bool is_nameless; /* it is of one device, and does not say of which */
+    uint8_t repeats;  /* of registers: so many times on one link make it repeats_action */
     uint8_t repeats_action;
     const char *why; /* a sentence's rest, constant */
 };

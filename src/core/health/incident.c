@@ -115,6 +115,32 @@ static struct weir_incident *find(struct weir_health *health, const struct weir_
     return best;
 }
 
+/* Whether it says which GPU it is that fails at that time. */
+static bool names_failed(const struct weir_incident *incident, uint32_t node, int64_t first_ms,
+                         int64_t last_ms)
+{
+    return is_open(incident) && incident->device.is_known && incident->device.node == node &&
+           incident->first_ms - last_ms <= WEIR_INCIDENT_MERGE_MS &&
+           first_ms - incident->last_ms <= WEIR_INCIDENT_MERGE_MS &&
+           weir_incident_outcome(incident) == WEIR_FAULT_OUTCOME_DEVICE;
+}
+
+/* NULL: nothing says it. */
+static struct weir_incident *find_failed(struct weir_health *health, uint32_t node,
+                                         int64_t first_ms, int64_t last_ms)
+{
+    struct weir_incident *best = NULL;
+
+    for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
+        struct weir_incident *one = &health->incidents[i];
+
+        if (names_failed(one, node, first_ms, last_ms) &&
+            (best == NULL || one->last_ms > best->last_ms))
+            best = one;
+    }
+    return best;
+}
+
 /* Whether a gives its place up before b does: free ones, then closed ones by age, then what weighs
  * least by age. */
 static bool goes_first(const struct weir_incident *a, const struct weir_incident *b)
@@ -178,6 +204,14 @@ static void keep_pid(struct weir_incident *incident, int64_t pid)
     incident->pids[incident->n_pids++] = pid;
 }
 
+static void settle_anew(struct weir_incident *incident, int64_t now_ms)
+{
+    if (incident->state != WEIR_INCIDENT_DECIDED)
+        return;
+    incident->state = WEIR_INCIDENT_SETTLING;
+    incident->settled_ms = now_ms + WEIR_INCIDENT_SETTLE_MS;
+}
+
 /* Raises the action; a lighter one changes nothing. */
 static void raise(struct weir_incident *incident, uint8_t action, uint8_t authority,
                   const char *why, int64_t now_ms)
@@ -187,10 +221,7 @@ static void raise(struct weir_incident *incident, uint8_t action, uint8_t author
     incident->action = action;
     incident->authority = authority;
     keep_line(incident->why, sizeof(incident->why), weir_str(why));
-    if (incident->state == WEIR_INCIDENT_DECIDED) {
-        incident->state = WEIR_INCIDENT_SETTLING;
-        incident->settled_ms = now_ms + WEIR_INCIDENT_SETTLE_MS;
-    }
+    settle_anew(incident, now_ms);
 }
 
 /* The cause is what weighs most; of the first event there is nothing else yet. */
@@ -210,6 +241,7 @@ static void take_cause(struct weir_incident *incident, const struct weir_fault_e
     incident->family = class->family;
     incident->then = class->then;
     incident->scope = class->scope;
+    incident->is_nameless = class->is_nameless;
     memcpy(incident->class, class->name, sizeof(incident->class));
     keep_line(incident->evidence, sizeof(incident->evidence), event->text);
 }
@@ -227,6 +259,11 @@ static void take_repetition(struct weir_health *health, struct weir_incident *in
     weir_repeat_note(health, event, class, &repeat);
     if (event->code == incident->code)
         incident->n_episodes = repeat.n_episodes;
+    if (repeat.is_to_test && !incident->is_to_test) {
+        incident->is_to_test = true;
+        settle_anew(incident, event->at_ms);
+        touch(health, incident);
+    }
     if (repeat.action > incident->action) {
         raise(incident, repeat.action, WEIR_FAULT_AUTHORITY_REPETITION, repeat.why, event->at_ms);
         if (repeat.action >= WEIR_FAULT_ACTION_CHECK_MECH)
@@ -255,8 +292,9 @@ static void take(struct weir_health *health, struct weir_incident *incident,
     if (incident->action != before && is_verdict(event))
         incident->scope = class->scope;
     take_repetition(health, incident, event, class);
-    if (incident->kind == WEIR_FAULT_LOST || incident->kind == WEIR_FAULT_LOST_TAIL ||
-        (incident->kind == WEIR_FAULT_XID && incident->action >= WEIR_FAULT_ACTION_REBOOT_NODE))
+    if (!incident->is_nameless &&
+        (incident->kind == WEIR_FAULT_LOST || incident->kind == WEIR_FAULT_LOST_TAIL ||
+         (incident->kind == WEIR_FAULT_XID && incident->action >= WEIR_FAULT_ACTION_REBOOT_NODE)))
         incident->settled_ms = event->at_ms;
     if (incident->action != before || incident->n_events == 1)
         touch(health, incident);
@@ -282,7 +320,14 @@ struct weir_incident *weir_health_feed(struct weir_health *health,
     weir_fault_classify(&whole, &class);
     if (class.action == WEIR_FAULT_ACTION_NOT_EVENT)
         return NULL;
-    incident = find(health, &whole, &class);
+    incident =
+        class.is_nameless ? find_failed(health, whole.device.node, whole.at_ms, whole.at_ms) : NULL;
+    if (incident != NULL) {
+        whole.device = incident->device;
+        weir_fault_classify(&whole, &class);
+    } else {
+        incident = find(health, &whole, &class);
+    }
     if (incident == NULL)
         incident = make(health, &whole, &class);
     if (incident != NULL) {
@@ -339,8 +384,28 @@ static void decide_follow(struct weir_health *health, struct weir_incident *inci
           "the driver asked for nothing more", incident->settled_ms);
 }
 
+/* What names no GPU, of the one that was named since. */
+static bool fold(struct weir_health *health, struct weir_incident *incident)
+{
+    struct weir_incident *named;
+
+    if (!incident->is_nameless)
+        return false;
+    named = find_failed(health, incident->device.node, incident->first_ms, incident->last_ms);
+    if (named == NULL)
+        return false;
+    named->n_events += incident->n_events;
+    raise(named, incident->action, incident->authority, incident->why, incident->settled_ms);
+    touch(health, named);
+    incident->state = WEIR_INCIDENT_CLOSED;
+    touch(health, incident);
+    return true;
+}
+
 static void decide(struct weir_health *health, struct weir_incident *incident)
 {
+    if (fold(health, incident))
+        return;
     if (incident->action == WEIR_FAULT_ACTION_FOLLOW_154)
         decide_follow(health, incident);
     incident->state = WEIR_INCIDENT_DECIDED;
@@ -421,7 +486,11 @@ enum weir_fault_outcome weir_fault_outcome(enum weir_fault_action action,
 
 enum weir_fault_outcome weir_incident_outcome(const struct weir_incident *incident)
 {
-    return weir_fault_outcome(incident->action, incident->family, incident->device.is_known);
+    enum weir_fault_outcome outcome =
+        weir_fault_outcome(incident->action, incident->family, incident->device.is_known);
+
+    return incident->is_to_test && outcome == WEIR_FAULT_OUTCOME_JOB ? WEIR_FAULT_OUTCOME_TEST
+                                                                     : outcome;
 }
 
 bool weir_fault_breaker(uint32_t n_gpus, uint32_t n_failed_lately)
@@ -438,6 +507,8 @@ static const struct {
     [WEIR_FAULT_OUTCOME_RECORD] = {"record", "records it"},
     [WEIR_FAULT_OUTCOME_WATCH] = {"watch", "records it and counts how often it comes"},
     [WEIR_FAULT_OUTCOME_JOB] = {"job", "fails the job that ran there, and nothing else"},
+    [WEIR_FAULT_OUTCOME_TEST] = {"test", "fails the job that ran there, and tests the GPU before "
+                                         "it serves others"},
     [WEIR_FAULT_OUTCOME_DEVICE] = {"device", "takes the GPU out: nothing more is placed on it"},
     [WEIR_FAULT_OUTCOME_FABRIC] =
         {"fabric", "takes out the GPUs behind that switch: nothing more is placed on them"},

@@ -4,10 +4,13 @@
  * An incident is of one node and one device (or of the node, where no device is named). Into it go
  *   any event of that device within WEIR_INCIDENT_MERGE_MS of the last one,
  *   an event of the same family, a child or the driver's verdict within WEIR_INCIDENT_EPISODE_MS.
- * Its cause is the heaviest event that is no child. While it SETTLEs (WEIR_INCIDENT_SETTLE_MS: the
- * driver sends an Xid 154 behind many others) its action may still change; then it is DECIDED, and
- * a heavier event settles it anew. A lost GPU is decided at once: nothing better will come. After
- * the episode without an event it is CLOSED, and its place may be taken.
+ * Where a line is of one GPU and does not say of which, it is of the GPU that fails in the same
+ * moment (WEIR_INCIDENT_MERGE_MS, be it said before or after); only where none does, it is the
+ * node's. Its cause is the heaviest event that is no child. While it SETTLEs
+ * (WEIR_INCIDENT_SETTLE_MS: the driver sends an Xid 154 behind many others) its action may still
+ * change; then it is DECIDED, and a heavier event settles it anew. A lost GPU, once it is known
+ * which, is decided at once: nothing better will come. After the episode without an event it is
+ * CLOSED, and its place may be taken.
  *
  * Of the authorities the driver's verdict comes first, but it never makes an action lighter that
  * the registers or the catalogue give: "GPU reset required" does not bring a lost GPU back.
@@ -66,6 +69,8 @@ struct weir_incident {
     uint8_t kind;     /* of the cause, enum weir_fault_kind */
     uint32_t code;    /* of the cause */
     struct weir_fault_device device;
+    bool is_to_test;  /* it may be the device's fault, and may not: see repeat.h */
+    bool is_nameless; /* its cause is of one device, and does not say of which */
     int32_t gpu_instance;
     int64_t first_ms;
     int64_t last_ms;
@@ -89,6 +94,7 @@ struct weir_fault_history {
     int64_t at_ms[WEIR_FAULT_HISTORY_TIMES]; /* oldest first */
     uint64_t user[WEIR_FAULT_HISTORY_TIMES]; /* 0: unknown */
     int64_t place[WEIR_FAULT_HISTORY_TIMES]; /* in the device; -1: unknown */
+    int64_t tested_ms; /* up to then it led to a test of the device; 0: to none */
 };
 
 struct weir_fault_head {
@@ -123,7 +129,8 @@ enum weir_fault_outcome {
     WEIR_FAULT_OUTCOME_NONE,
     WEIR_FAULT_OUTCOME_RECORD,
     WEIR_FAULT_OUTCOME_WATCH,
-    WEIR_FAULT_OUTCOME_JOB, /* the job fails by its own fault, or with its memory; nothing else */
+    WEIR_FAULT_OUTCOME_JOB,  /* the job fails by its own fault, or with its memory; nothing else */
+    WEIR_FAULT_OUTCOME_TEST, /* the job's as well, and the GPU is tested before it serves others */
     WEIR_FAULT_OUTCOME_DEVICE, /* the GPU is unhealthy: nothing is placed on it */
     WEIR_FAULT_OUTCOME_FABRIC, /* so are the GPUs behind that switch */
     WEIR_FAULT_OUTCOME_NODE,   /* some GPU of the node is, and it is not known which */

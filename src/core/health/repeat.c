@@ -77,6 +77,15 @@ static bool has_user(const struct weir_fault_history *entry, uint64_t user, uint
     return false;
 }
 
+/* The same of what came since the device was to be tested. */
+static bool has_user_since(const struct weir_fault_history *entry, uint64_t user, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (entry->user[i] == user && (entry->tested_ms == 0 || entry->at_ms[i] > entry->tested_ms))
+            return true;
+    return false;
+}
+
 /* Whose jobs fail in the same way on several devices takes the fault with him. */
 static bool fails_elsewhere(const struct weir_health *health, const struct weir_fault_history *here,
                             uint64_t user)
@@ -90,7 +99,7 @@ static bool fails_elsewhere(const struct weir_health *health, const struct weir_
     return false;
 }
 
-static void judge_app(const struct weir_health *health, const struct weir_fault_history *entry,
+static void judge_app(const struct weir_health *health, struct weir_fault_history *entry,
                       bool at_one_place, struct weir_repeat *repeat)
 {
     int64_t place = entry->place[entry->n - 1];
@@ -101,13 +110,16 @@ static void judge_app(const struct weir_health *health, const struct weir_fault_
     for (uint32_t i = 0; i < entry->n; i++) {
         if (at_one_place && entry->place[i] != place)
             continue;
-        n_users += entry->user[i] != 0 && !has_user(entry, entry->user[i], i) &&
+        if (entry->at_ms[i] <= entry->tested_ms && entry->tested_ms > 0)
+            continue;
+        n_users += entry->user[i] != 0 && !has_user_since(entry, entry->user[i], i) &&
                    !fails_elsewhere(health, entry, entry->user[i]);
     }
     if (n_users >= USERS_MIN) {
-        repeat->action = WEIR_FAULT_ACTION_SUPPORT;
+        repeat->is_to_test = true;
         repeat->why =
             "jobs of several users had this error on this GPU within a day, and on no other";
+        entry->tested_ms = entry->at_ms[entry->n - 1];
     }
 }
 
@@ -134,7 +146,7 @@ static bool is_of_device(const struct weir_fault_event *event)
             xid->origin == WEIR_XID_ORIGIN_FABRIC || xid->origin == WEIR_XID_ORIGIN_DRIVER);
 }
 
-static void judge(const struct weir_health *health, const struct weir_fault_history *entry,
+static void judge(const struct weir_health *health, struct weir_fault_history *entry,
                   const struct weir_fault_event *event, const struct weir_fault_class *class,
                   struct weir_repeat *repeat)
 {

@@ -56,7 +56,7 @@ static bool is_of_value(const struct weir_xid_unit *rule, uint32_t reason, uint3
 
 static bool decode_unit(const struct weir_fault_event *event, struct weir_subcode *ret)
 {
-    uint32_t info = event->n_words > 0 ? event->words[0] : 0;
+    uint32_t info = event->words[0];
     uint32_t status = event->n_words > 1 ? event->words[1] : 0;
     uint32_t known_bits = 0;
     bool by_status = false;
@@ -66,8 +66,7 @@ static bool decode_unit(const struct weir_fault_event *event, struct weir_subcod
         const struct weir_xid_unit *rule = &weir_xid_units[i];
         bool promoted = false;
 
-        if (rule->xid != event->code || !is_of_unit(rule, info, &promoted) ||
-            (rule->v1 != WEIR_XID_UNIT_EVERY && event->n_words == 0))
+        if (rule->xid != event->code || !is_of_unit(rule, info, &promoted))
             continue;
         by_status = rule->by == WEIR_XID_UNIT_BY_STATUS;
         if (by_status)
@@ -77,6 +76,7 @@ static bool decode_unit(const struct weir_fault_event *event, struct weir_subcod
             (rule->promote == WEIR_XID_PROMOTE_CLEAR && promoted))
             continue;
         found.unit = rule->name;
+        found.is_any = rule->v1 == WEIR_XID_UNIT_EVERY && rule->by == WEIR_XID_UNIT_BY_ANY;
         if (rule->action > found.action)
             found.action = rule->action;
     }
@@ -127,6 +127,8 @@ static bool decode_bits(const struct weir_fault_event *event, struct weir_subcod
 
 bool weir_subcode_decode(const struct weir_fault_event *event, struct weir_subcode *ret_subcode)
 {
+    if (event->n_words == 0)
+        return false;
     if (event->code == XID_NVLINK_BITS)
         return decode_bits(event, ret_subcode);
     return weir_subcode_applies(event->code) && decode_unit(event, ret_subcode);

@@ -13,6 +13,7 @@
 
 struct weir_subcode {
     const char *unit; /* 144 to 150: the unit's name; NULL: not decoded */
+    bool is_any;      /* … of which the rule asks no register: whatever they say, it is that */
     uint8_t action;
     uint8_t then;    /* 74: the action from the `repeats`th time on, on one link */
     uint8_t repeats; /* 0: repetition changes nothing */

@@ -168,8 +168,6 @@ int weir_tokens_parse(struct weir_str text, struct weir_arena *arena,
 static int check_private(const struct weir_tokens *tokens, const struct stat *st,
                          struct weir_err *err)
 {
-    if (!S_ISREG(st->st_mode))
-        return weir_error(err, WEIR_E_DENIED, "the token file is not a plain file");
     if (st->st_uid != tokens->uid && st->st_uid != 0)
         return weir_error(err, WEIR_E_DENIED, "the token file belongs to uid %u", st->st_uid);
     if ((st->st_mode & 077) == 0)
@@ -183,14 +181,13 @@ static int check_private(const struct weir_tokens *tokens, const struct stat *st
 static int read_file(struct weir_tokens *tokens, struct weir_err *err)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_TOKENS_FILE_BYTES_MAX);
-    weir_cleanup_fd int fd =
-        open(tokens->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    weir_cleanup_fd int fd = weir_fd_open_file(AT_FDCWD, tokens->path, O_NOFOLLOW, err);
     struct stat st;
     int r;
 
     tokens->is_read = false;
     if (fd < 0)
-        return weir_error_errno(err, errno, "open the token file");
+        return weir_error_wrap(err, "open the token file");
     if (fstat(fd, &st) < 0)
         return weir_error_errno(err, errno, "look at the token file");
     r = check_private(tokens, &st, err);

@@ -1,7 +1,9 @@
 /* Reasons, and what would help, as sentences. */
 #include "base/count.h"
 #include "base/err.h"
+#include "base/units.h"
 #include "edge/api/words.h"
+#include "fmt/quantity.h"
 
 #include <string.h>
 
@@ -130,6 +132,44 @@ static void put_isolation(const struct weir_words *words, struct weir_buf *out)
                     WEIR_STR_ARG(weir_world_string(world, weir_world_queue(world, queue)->name)));
 }
 
+/* What it asks for of each task where that is a part of a GPU; else NULL. */
+static const struct weir_shape *part_of(const struct weir_words *words)
+{
+    const struct weir_workload *job = weir_world_workload(words->world, words->workload);
+    const struct weir_shape *shape =
+        weir_world_shape(words->world, weir_world_role(words->world, job->first_role)->shape);
+
+    return shape->n_devices > 0 && shape->device_mgpu < WEIR_MGPU_PER_GPU ? shape : NULL;
+}
+
+static void put_part(const struct weir_shape *shape, struct weir_buf *out)
+{
+    if (shape->device_memory_bytes > 0) {
+        weir_quantity_format_bytes(shape->device_memory_bytes, out);
+        weir_buf_puts(out, " of GPU memory");
+        return;
+    }
+    weir_units_format_mgpu(shape->device_mgpu, out);
+    weir_buf_puts(out, " of a GPU");
+}
+
+/* As it was asked for, and what that counts as. */
+static void put_need(const struct weir_words *words, uint32_t resource, int64_t need,
+                     struct weir_buf *out)
+{
+    uint32_t kind = weir_world_resource(words->world, resource)->kind;
+    const struct weir_shape *part = part_of(words);
+
+    if (part == NULL || part->device_memory_bytes == 0 || need != part->device_mgpu ||
+        (kind != WEIR_RESOURCE_GPU && kind != WEIR_RESOURCE_GPU_CLASS)) {
+        weir_words_amount(words->world, resource, need, out);
+        return;
+    }
+    weir_words_amount(words->world, resource, need, out);
+    weir_buf_puts(out, " for ");
+    put_part(part, out);
+}
+
 static void put_field(const struct weir_words *words, const struct weir_reason *reason,
                       struct weir_str name, struct weir_buf *out)
 {
@@ -139,7 +179,7 @@ static void put_field(const struct weir_words *words, const struct weir_reason *
     if (weir_str_eq_c(name, "resource"))
         weir_words_resource(words->world, reason->resource, out);
     else if (weir_str_eq_c(name, "need"))
-        weir_words_amount(words->world, resource, reason->need, out);
+        put_need(words, resource, reason->need, out);
     else if (weir_str_eq_c(name, "have"))
         weir_words_amount(words->world, resource, reason->have, out);
     else if (weir_str_eq_c(name, "held"))
@@ -286,9 +326,18 @@ static void put_holders(const struct weir_words *words, const struct weir_reason
 static void put_nearest(const struct weir_words *words, const struct weir_reason *reason,
                         struct weir_buf *out)
 {
+    const struct weir_shape *part = part_of(words);
+
     if (reason->subject_kind != WEIR_SUBJECT_NODE || reason->subject == WEIR_NONE ||
         reason->resource == WEIR_NONE)
         return;
+    /* Of parts the devices that are free as a whole tell nothing. */
+    if (part != NULL && reason->code == WEIR_REASON_DEVICE_FULL) {
+        weir_buf_puts(out, " (it needs ");
+        put_part(part, out);
+        weir_buf_putc(out, ')');
+        return;
+    }
     weir_buf_printf(out, " (nearest: %.*s with ",
                     WEIR_STR_ARG(weir_world_string(
                         words->world, weir_world_node(words->world, reason->subject)->name)));

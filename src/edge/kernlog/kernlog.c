@@ -1,6 +1,7 @@
 #include "edge/kernlog/kernlog.h"
 
 #include "base/buf.h"
+#include "base/fd.h"
 #include "base/mem.h"
 #include "edge/kernlog/fault_line.h"
 #include "fmt/kmsg.h"
@@ -153,14 +154,14 @@ static bool has_more(const struct weir_kernlog *log)
 
 static int read_file(struct reading *r, struct weir_err *err)
 {
-    int fd = open(r->log->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = weir_fd_open_file(AT_FDCWD, r->log->path, O_NOFOLLOW, err);
     char *piece = fd < 0 ? NULL : weir_mem_alloc(FILE_BYTES_AT_ONCE);
     struct stat st;
     size_t n = 1;
     int result = 0;
 
     if (fd < 0)
-        return errno == ENOENT ? 0 : weir_error_errno(err, errno, "open '%s'", r->log->path);
+        return fd == WEIR_E_NOT_FOUND ? 0 : weir_error_wrap(err, "'%s'", r->log->path);
     if (piece == NULL)
         result = weir_error(err, WEIR_E_NO_MEMORY, "no memory for the kernel's log");
     else if (fstat(fd, &st) < 0)

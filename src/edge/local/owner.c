@@ -29,7 +29,7 @@ static int load_shims(struct weir_owners *owners, struct weir_err *err)
         if (r == 0)
             continue;
         shim = (struct weir_owner_shim){status.shim_pid, status.shim_start_ticks, status.id.serial,
-                                        status.id.nonce};
+                                        status.id.nonce, status.uid};
         if (weir_vec_push(&owners->shims, shim) < 0)
             return weir_error(err, WEIR_E_NO_MEMORY, "no memory to tell whose processes are");
     }
@@ -118,18 +118,32 @@ static uint64_t by_cgroup(struct weir_owners *owners, pid_t pid)
     return lives(owners, serial) ? serial : 0;
 }
 
-static uint64_t by_marker(struct weir_owners *owners, pid_t pid)
+static uint64_t newest(struct weir_owners *owners)
+{
+    uint64_t serial = 0;
+
+    weir_vec_foreach (shim, &owners->shims)
+        if (shim->serial > serial)
+            serial = shim->serial;
+    return serial;
+}
+
+/* 0: it carries none of an attempt that lives. Up to which attempt that is told for good is in
+ * *ret_until: an environment is what the process began with, and may be long. */
+static uint64_t by_marker(struct weir_owners *owners, pid_t pid, uint32_t uid, uint64_t *ret_until)
 {
     char value[WEIR_CLUSTER_MARKER_MAX];
     char marker[WEIR_CLUSTER_MARKER_MAX];
 
+    *ret_until = UINT64_MAX;
     if (!weir_proc_environment(pid, MARKER_PREFIX, value, sizeof(value)))
         return 0;
     weir_vec_foreach (shim, &owners->shims) {
         weir_cluster_marker(shim->serial, shim->nonce, marker);
         if (strcmp(marker + sizeof(MARKER_PREFIX) - 1, value) == 0)
-            return shim->serial;
+            return uid == shim->uid || uid == 0 ? shim->serial : 0;
     }
+    *ret_until = newest(owners);
     return 0;
 }
 
@@ -145,53 +159,76 @@ static struct weir_str key_of(const struct identity *identity)
     return weir_str_n((const char *)identity, sizeof(*identity));
 }
 
-static int find_one(struct weir_owners *owners, uint32_t pid, struct weir_map *known,
+/* What one call finds, for the next one. */
+struct found {
+    struct weir_map known;
+    struct weir_map strangers;
+};
+
+/* Without memory for it, it is looked for again the next time. */
+static int search(struct weir_owners *owners, const struct weir_proc *proc, uint32_t uid,
+                  struct found *found, uint64_t *ret_serial, struct weir_err *err)
+{
+    struct identity identity = {.start_ticks = proc->start_ticks, .pid = (uint64_t)proc->pid};
+    uint64_t serial = 0;
+    uint64_t until = 0;
+
+    if (!weir_map_get(&owners->known, key_of(&identity), &serial)) {
+        int r = load_shims(owners, err);
+
+        if (r < 0)
+            return r;
+        serial = by_descent(owners, proc);
+        if (serial == 0)
+            serial = by_cgroup(owners, proc->pid);
+        if (serial == 0 && (!weir_map_get(&owners->strangers, key_of(&identity), &until) ||
+                            until < newest(owners)))
+            serial = by_marker(owners, proc->pid, uid, &until);
+    }
+    if (serial != 0)
+        weir_map_set(&found->known, key_of(&identity), serial);
+    else
+        weir_map_set(&found->strangers, key_of(&identity), until);
+    *ret_serial = serial;
+    return 0;
+}
+
+static int find_one(struct weir_owners *owners, uint32_t pid, struct found *found,
                     struct weir_cluster_owner *ret, struct weir_err *err)
 {
-    struct weir_cluster_owner owner = {0};
-    struct identity identity = {.pid = pid};
+    struct weir_cluster_owner owner = {.is_gone = true};
     struct weir_proc proc;
     int r = 0;
 
-    if (!weir_proc_read((pid_t)pid, &proc) || weir_proc_is_dead(&proc)) {
-        *ret = (struct weir_cluster_owner){.is_gone = true};
-        return 0;
+    if (weir_proc_read((pid_t)pid, &proc) && !weir_proc_is_dead(&proc) &&
+        weir_proc_uid(proc.pid, &owner.uid)) {
+        owner.is_gone = false;
+        r = search(owners, &proc, owner.uid, found, &owner.serial, err);
     }
-    identity.start_ticks = proc.start_ticks;
-    if (!weir_map_get(&owners->known, key_of(&identity), &owner.serial)) {
-        r = load_shims(owners, err);
-        if (r < 0)
-            return r;
-        owner.serial = by_descent(owners, &proc);
-        if (owner.serial == 0)
-            owner.serial = by_cgroup(owners, proc.pid);
-        if (owner.serial == 0)
-            owner.serial = by_marker(owners, proc.pid);
-    }
-    owner.is_gone = !weir_proc_uid(proc.pid, &owner.uid);
-    /* Without memory for it, it is looked for again the next time. */
-    if (owner.serial != 0)
-        weir_map_set(known, key_of(&identity), owner.serial);
-    *ret = owner;
-    return 0;
+    if (r == 0)
+        *ret = owner;
+    return r;
 }
 
 int weir_owners_find(struct weir_owners *owners, const uint32_t *pids, size_t n,
                      struct weir_cluster_owner *ret_owners, struct weir_err *err)
 {
-    struct weir_map known = WEIR_MAP_INIT;
+    struct found found = {WEIR_MAP_INIT, WEIR_MAP_INIT};
     int r = 0;
 
     owners->has_shims = false;
     for (size_t i = 0; r == 0 && i < n; i++)
-        r = find_one(owners, pids[i], &known, &ret_owners[i], err);
+        r = find_one(owners, pids[i], &found, &ret_owners[i], err);
     weir_map_finish(&owners->known);
-    owners->known = known;
+    weir_map_finish(&owners->strangers);
+    owners->known = found.known;
+    owners->strangers = found.strangers;
     return r;
 }
 
 void weir_owners_finish(struct weir_owners *owners)
 {
     weir_map_finish(&owners->known);
+    weir_map_finish(&owners->strangers);
     weir_vec_finish(&owners->shims);
 }

@@ -146,6 +146,7 @@ _Noreturn static void become(const struct start *start)
     setsid();
     sigemptyset(&none);
     sigaction(SIGPIPE, &as_default, NULL);
+    sigaction(SIGXFSZ, &as_default, NULL);
     sigprocmask(SIG_SETMASK, &none, NULL);
     umask(022); /* its sockets are for clients of other users, too */
     /* Until its name is there it must not outlive the server: the next one would not find it. */

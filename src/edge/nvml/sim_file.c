@@ -272,12 +272,12 @@ static int read_document(struct reader *in, const struct weir_tree *root)
 static int read_yaml(const char *path, struct reader *in)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_SIM_FILE_BYTES_MAX);
-    weir_cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+    weir_cleanup_fd int fd = weir_fd_open_file(AT_FDCWD, path, 0, in->err);
     const struct weir_tree *root;
     int rc;
 
     if (fd < 0)
-        return weir_error_errno(in->err, errno, "open '%s'", path);
+        return weir_error_wrap(in->err, "fleet '%s'", path);
     if (weir_fd_read_all(fd, &text) < 0)
         return weir_error_errno(in->err, errno, "read '%s'", path);
     rc = weir_buf_check(&text, path, in->err);

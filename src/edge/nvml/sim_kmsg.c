@@ -154,14 +154,15 @@ int weir_sim_kmsg_lost(struct weir_sim_fleet *fleet, const struct weir_sim_facts
 {
     weir_cleanup_buf struct weir_buf out = WEIR_BUF_INIT(RECORDS_BYTES_MAX);
 
+    /* The driver prints its three lines at once: they are one record, and the kernel shows the ends
+     * of the lines within it as it does all that cannot be printed. */
     begin_record(fleet, at_ms, &out);
-    weir_buf_printf(&out, "The NVIDIA GPU %04" PRIx32 ":%02" PRIx32 ":00.0\n", facts->pci_domain,
+    weir_buf_printf(&out, "The NVIDIA GPU %04" PRIx32 ":%02" PRIx32 ":00.0\\x0a", facts->pci_domain,
                     facts->pci_bus);
-    begin_record(fleet, at_ms, &out);
-    weir_buf_printf(&out, "(PCI ID: %04" PRIx32 ":%04" PRIx32 ") installed in this system has\n",
+    weir_buf_printf(&out,
+                    "NVRM: (PCI ID: %04" PRIx32 ":%04" PRIx32 ") installed in this system has\\x0a",
                     facts->pci_device_id & 0xffff, facts->pci_device_id >> 16);
-    begin_record(fleet, at_ms, &out);
-    weir_buf_puts(&out, "fallen off the bus and is not responding to commands.\n");
+    weir_buf_puts(&out, "NVRM: fallen off the bus and is not responding to commands.\n");
     return append(fleet, &out, err);
 }
 

@@ -3,8 +3,12 @@
 
 #include "app/faults.h"
 #include "app_rig.h"
+#include "base/arena.h"
+#include "base/cleanup.h"
 #include "base/count.h"
 #include "base/err.h"
+#include "base/tree.h"
+#include "fmt/json.h"
 
 #include <stdlib.h>
 
@@ -406,6 +410,28 @@ static void a_node_is_cordoned_for_a_gpu_without_a_name(void **state)
     app_rig_finish(&rig);
 }
 
+/* Of a GPU that is out already the driver goes on to complain, and not always by its name. */
+static void a_gpu_that_is_out_explains_what_has_no_name(void **state)
+{
+    const struct weir_world *world;
+
+    (void)state;
+    begin_rig();
+    say(79, 0);
+    tick_until_well();
+    settle();
+    app_rig_pass(&rig, HOUR_MS);
+    say(48, 0);
+    lines[1].names_no_gpu = true;
+    tick_until_well();
+    settle();
+    world = weir_edit_view(rig.server.edit);
+    assert_int_equal(weir_world_node(world, 0)->phase, WEIR_NODE_READY);
+    assert_string_equal(app_rig_events(&rig, "node/alpha"),
+                        "gpu.fault:xid:48;fatal;hardware:>NVRM: Xid\n");
+    app_rig_finish(&rig);
+}
+
 /* Who tries a program again that breaks by itself gets the same GPU each time. */
 static void tries_of_one_user_are_no_fault_of_the_gpu(void **state)
 {
@@ -427,6 +453,44 @@ static void tries_of_one_user_are_no_fault_of_the_gpu(void **state)
         app_rig_pass(&rig, HOUR_MS);
         tick_until_well();
     }
+    app_rig_finish(&rig);
+}
+
+/* It may be their common program; a test tells, and what passes it serves again. */
+static void a_gpu_on_which_several_users_fail_is_tested(void **state)
+{
+    const struct weir_actor users[] = {{WEIR_STR("ana"), 1000, 1000, WEIR_ROLE_SUBMIT},
+                                       {WEIR_STR("ben"), 1001, 1001, WEIR_ROLE_SUBMIT}};
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_err err = WEIR_ERR_INIT;
+    struct weir_tree *doc = NULL;
+
+    (void)state;
+    begin_rig();
+    assert_int_equal(
+        weir_json_read(WEIR_STR("{\"apiVersion\":\"weir.dev/v1\",\"kind\":\"Workload\",\"spec\":"
+                                "{\"command\":[\"a\"]}}"),
+                       NULL, &arena, &doc, &err),
+        0);
+    for (uint64_t number = 1; number <= 2; number++) {
+        assert_int_equal(rig.service.submit(rig.service.ctx, &users[number - 1], doc, WEIR_STR(""),
+                                            app_done(&rig), &err),
+                         0);
+        tick_until_well();
+        app_rig_begin_all(&rig);
+        tick_until_well();
+        assert_string_equal(app_rig_attempt(&rig, number, 0)->devices, "GPU-0");
+        say(31, 0);
+        tick_until_well();
+        app_rig_end(&rig, app_rig_attempt(&rig, number, 0), WEIR_END_EXITED, 1);
+        app_rig_pass(&rig, SETTLED_MS);
+        tick_until_well();
+        assert_int_equal(weir_server_faults_mark(&rig.server, WEIR_STR("GPU-0")) != NULL,
+                         number == 2);
+        app_rig_pass(&rig, HOUR_MS);
+    }
+    assert_string_equal(weir_server_faults_mark(&rig.server, WEIR_STR("GPU-0"))->class,
+                        WEIR_SELFTEST_DUE);
     app_rig_finish(&rig);
 }
 
@@ -536,6 +600,8 @@ int main(void)
         cmocka_unit_test(a_marked_gpu_that_is_not_listed_is_unhealthy),
         cmocka_unit_test(a_fabric_fails_as_one),
         cmocka_unit_test(a_node_is_cordoned_for_a_gpu_without_a_name),
+        cmocka_unit_test(a_gpu_that_is_out_explains_what_has_no_name),
+        cmocka_unit_test(a_gpu_on_which_several_users_fail_is_tested),
         cmocka_unit_test(tries_of_one_user_are_no_fault_of_the_gpu),
         cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
         cmocka_unit_test(a_storm_is_stored_in_part),

@@ -208,6 +208,29 @@ static void no_fresh_reading_fails_it(void **state)
     app_rig_finish(&rig);
 }
 
+/* What the driver asks for by itself is a fault, also where no event tells it; of an event only
+ * what was read after it. */
+static void what_the_driver_asks_for_is_a_fault(void **state)
+{
+    struct weir_gpu_event event = {.uuid = "GPU-1", .type = 0x8000};
+    struct weir_err err = WEIR_ERR_INIT;
+
+    (void)state;
+    begin_rig(false);
+    weir_gpu_set_metric(&told, WEIR_GPU_RECOVERY_ACTION, WEIR_FAULT_RECOVERY_NONE);
+    pass_seconds(1);
+    app_rig_pass(&rig, 100);
+    event.seen_ms = rig.now.mono_ms;
+    assert_int_equal(weir_server_faults_note(&rig.server, &event, &err), 0);
+    assert_int_equal(rig.server.faults->health.n_changes, 0); /* None is of before */
+    weir_gpu_set_metric(&told, WEIR_GPU_RECOVERY_ACTION, WEIR_FAULT_RECOVERY_REBOOT);
+    pass_seconds(4);
+    assert_int_equal(health_of("GPU-1"), WEIR_DEVICE_UNHEALTHY);
+    assert_int_equal(mark_of("GPU-1")->action, WEIR_FAULT_ACTION_REBOOT_NODE);
+    assert_string_equal(mark_of("GPU-1")->class, "nvml:recovery/reboot");
+    app_rig_finish(&rig);
+}
+
 static void what_the_driver_tells_fails_it(void **state)
 {
     static const struct {
@@ -436,6 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_look_takes_fresh_readings_and_some_seconds),
         cmocka_unit_test(no_fresh_reading_fails_it),
+        cmocka_unit_test(what_the_driver_asks_for_is_a_fault),
         cmocka_unit_test(what_the_driver_tells_fails_it),
         cmocka_unit_test(the_command_has_the_last_word),
         cmocka_unit_test(one_that_cannot_be_started_fails),

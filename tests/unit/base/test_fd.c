@@ -7,7 +7,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/un.h>
 
 enum { MANY = 3000000 };
 
@@ -95,12 +98,57 @@ static void tells_what_fails(void **state)
     weir_buf_finish(&small);
 }
 
+/* A pipe would wait for ever, and a device may never end. */
+static void opens_files_only(void **state)
+{
+    static const struct {
+        const char *name;
+        const char *said;
+    } others[] = {{"/tmp", "a folder"},
+                  {"/dev/zero", "a device"},
+                  {"pipe", "a pipe"},
+                  {"link", "a pipe"},
+                  {"socket", "a socket"}};
+    struct sockaddr_un address = {.sun_family = AF_UNIX, .sun_path = "socket"};
+    char folder[] = "/tmp/weir-test-fd-XXXXXX";
+    struct weir_err err = WEIR_ERR_INIT;
+    int dir_fd, fd, server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    dir_fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_int_equal(mkfifo("pipe", 0600), 0);
+    assert_int_equal(symlink("pipe", "link"), 0);
+    assert_int_equal(bind(server, (struct sockaddr *)&address, sizeof(address)), 0);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        assert_int_equal(weir_fd_open_file(dir_fd, others[i].name, 0, &err), WEIR_E_INVALID);
+        assert_non_null(strstr(err.text, others[i].said));
+    }
+    assert_int_equal(weir_fd_open_file(dir_fd, "none", 0, &err), WEIR_E_NOT_FOUND);
+    assert_true(weir_fd_open_file(dir_fd, "link", O_NOFOLLOW, &err) < 0);
+    fd = openat(dir_fd, "file", O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    close(fd);
+    fd = weir_fd_open_file(dir_fd, "file", O_NOFOLLOW, &err);
+    assert_true(fd >= 0);
+    close(fd);
+    close(dir_fd);
+    close(server);
+    unlink("file");
+    unlink("link");
+    unlink("pipe");
+    unlink("socket");
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moves_all_through_a_pipe),
         cmocka_unit_test(fills_a_buffer_to_its_maximum),
         cmocka_unit_test(tells_what_fails),
+        cmocka_unit_test(opens_files_only),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

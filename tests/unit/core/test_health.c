@@ -198,13 +198,47 @@ static void halves_of_a_message_meet_on_their_node(void **state)
     assert_int_equal(weir_incident_outcome(incident), WEIR_FAULT_OUTCOME_DEVICE);
     /* The head is used up, and the other node's is too old. */
     tail.device.node = 1;
+    tail.at_ms = 200 + WEIR_INCIDENT_MERGE_MS;
     assert_false(feed(tail)->device.is_known);
     tail.device.node = 2;
-    tail.at_ms = WEIR_INCIDENT_MERGE_MS + 1;
     incident = feed(tail);
     assert_false(incident->device.is_known);
     assert_int_equal(weir_incident_outcome(incident), WEIR_FAULT_OUTCOME_NODE);
     assert_int_equal(health.n_heads, 0);
+}
+
+/* Of a GPU that falls the driver complains without its name, before and after it says which. */
+static void what_has_no_name_is_of_the_gpu_that_fails_then(void **state)
+{
+    struct weir_fault_event nameless = xid(0, 0, 1000), elsewhere;
+    struct weir_incident *alone, *named, *other;
+
+    (void)state;
+    nameless.kind = WEIR_FAULT_LOST;
+    nameless.device = (struct weir_fault_device){.node = 1};
+    elsewhere = nameless;
+    elsewhere.device.node = 2;
+    feed(xid(31, 4, 900)); /* fails nobody's GPU */
+    alone = feed(nameless);
+    other = feed(elsewhere);
+    assert_false(alone->device.is_known);
+    assert_int_equal(alone->state, WEIR_INCIDENT_SETTLING);
+    named = feed(xid(48, 3, 2000));
+    nameless.at_ms = 2500;
+    assert_ptr_equal(feed(nameless), named);
+    assert_int_equal(named->device.bus, 3);
+    assert_int_equal(named->action, WEIR_FAULT_ACTION_REBOOT_NODE);
+    weir_health_tick(&health, 1000 + WEIR_INCIDENT_SETTLE_MS);
+    assert_int_equal(alone->state, WEIR_INCIDENT_CLOSED);
+    assert_int_equal(alone->decided, 0);
+    assert_int_equal(other->state, WEIR_INCIDENT_DECIDED);
+    assert_int_equal(weir_incident_outcome(other), WEIR_FAULT_OUTCOME_NODE);
+    assert_int_equal(weir_incident_outcome(named), WEIR_FAULT_OUTCOME_DEVICE);
+    nameless.at_ms = 2500 + WEIR_INCIDENT_MERGE_MS + 1;
+    alone = feed(nameless);
+    assert_ptr_not_equal(alone, named);
+    weir_health_tick(&health, nameless.at_ms + WEIR_INCIDENT_SETTLE_MS);
+    assert_int_equal(alone->state, WEIR_INCIDENT_DECIDED);
 }
 
 static void heads_are_bounded(void **state)
@@ -325,23 +359,56 @@ static uint8_t repeat(struct weir_fault_event event, unsigned n, int64_t apart_m
 static void repetition_within_a_day_weighs(void **state)
 {
     const int64_t hour_ms = 3600 * 1000;
-    struct weir_fault_event event = xid(31, 1, 0);
+    struct weir_fault_event event = xid(109, 1, 0);
 
     (void)state;
-    assert_int_equal(repeat(event, 2, hour_ms, false), WEIR_FAULT_ACTION_SUPPORT);
-    assert_int_equal(repeat(event, 6, hour_ms, true), WEIR_FAULT_ACTION_RESTART_APP);
-    assert_int_equal(repeat(event, 2, 24 * hour_ms, false), WEIR_FAULT_ACTION_RESTART_APP);
-    event.code = 13;
-    assert_int_equal(repeat(event, 3, hour_ms, false), WEIR_FAULT_ACTION_RESTART_APP);
-    event.gpc = 1;
-    event.tpc = 2;
-    assert_int_equal(repeat(event, 2, hour_ms, false), WEIR_FAULT_ACTION_SUPPORT);
-    event.code = 109;
     assert_int_equal(repeat(event, 4, hour_ms, false), WEIR_FAULT_ACTION_RESET_GPU);
     assert_int_equal(repeat(event, 5, hour_ms, false), WEIR_FAULT_ACTION_SUPPORT);
     assert_int_equal(repeat(event, 9, 10 * hour_ms, false), WEIR_FAULT_ACTION_RESET_GPU);
     event.code = 45;
     assert_int_equal(repeat(event, 9, hour_ms, false), WEIR_FAULT_ACTION_RECORD);
+}
+
+/* Of errors that are the program's as a rule no number takes a GPU out: several users may have the
+ * same broken library. */
+static void what_several_users_see_is_tested(void **state)
+{
+    const int64_t hour_ms = 3600 * 1000;
+    struct weir_fault_event event = xid(31, 1, 0);
+    struct weir_incident *incident = NULL;
+
+    (void)state;
+    for (unsigned i = 0; i < 6; i++) { /* each pair of users leads to one test */
+        event.at_ms = i * hour_ms;
+        event.user = 100 + i;
+        incident = feed(event);
+        assert_int_equal(incident->is_to_test, i % 2 == 1);
+        assert_int_equal(incident->action, WEIR_FAULT_ACTION_RESTART_APP);
+        assert_int_equal(weir_incident_outcome(incident),
+                         i % 2 == 1 ? WEIR_FAULT_OUTCOME_TEST : WEIR_FAULT_OUTCOME_JOB);
+    }
+    for (unsigned i = 6; i < 12; i++) { /* one alone never does */
+        event.at_ms = i * hour_ms;
+        assert_int_equal(weir_incident_outcome(feed(event)), WEIR_FAULT_OUTCOME_JOB);
+    }
+    event.device.bus = 2;
+    for (unsigned i = 1; i < 5; i++) { /* not within a day */
+        event.at_ms = 24 * i * hour_ms;
+        event.user++;
+        assert_int_equal(weir_incident_outcome(feed(event)), WEIR_FAULT_OUTCOME_JOB);
+    }
+    event.device.bus = 3;
+    event.code = 13;
+    for (unsigned i = 0; i < 4; i++) { /* where it happened has to be known */
+        event.at_ms += hour_ms;
+        event.user++;
+        event.gpc = event.tpc = i < 2 ? -1 : 2;
+        assert_int_equal(weir_incident_outcome(feed(event)),
+                         i == 3 ? WEIR_FAULT_OUTCOME_TEST : WEIR_FAULT_OUTCOME_JOB);
+    }
+    /* What weighs more decides. */
+    event.code = 48;
+    assert_int_equal(weir_incident_outcome(feed(event)), WEIR_FAULT_OUTCOME_DEVICE);
 }
 
 static void who_fails_elsewhere_takes_the_fault_with_him(void **state)
@@ -356,14 +423,14 @@ static void who_fails_elsewhere_takes_the_fault_with_him(void **state)
         event.device.bus = 2;
         feed(event);
         event.device.bus = 1;
-        assert_int_equal(feed(event)->action, WEIR_FAULT_ACTION_RESTART_APP);
+        assert_false(feed(event)->is_to_test);
     }
     /* Nobody known proves nothing. */
     event.user = 0;
     event.device.bus = 3;
     for (unsigned i = 3; i < 9; i++) {
         event.at_ms = i * hour_ms;
-        assert_int_equal(feed(event)->action, WEIR_FAULT_ACTION_RESTART_APP);
+        assert_false(feed(event)->is_to_test);
     }
 }
 
@@ -429,6 +496,41 @@ static void every_rule_of_the_units_decodes_to_itself(void **state)
     }
 }
 
+/* What the registers say nobody knows who does not see them. */
+static void without_registers_nothing_is_decoded(void **state)
+{
+    struct weir_fault_event whole = xid(150, 1, 0);
+    struct weir_fault_class class;
+
+    (void)state;
+    for (uint32_t code = 144; code <= 150; code++) {
+        struct weir_fault_event event = xid(code, 1, 0);
+        struct weir_subcode subcode;
+
+        event.severity = WEIR_FAULT_SEVERITY_FATAL;
+        assert_false(weir_subcode_decode(&event, &subcode));
+        weir_fault_classify(&event, &class);
+        assert_int_equal(class.action, weir_xid_find(code)->action);
+        assert_int_equal(class.action, WEIR_FAULT_ACTION_WATCH);
+        assert_non_null(strstr(class.why, "without the registers"));
+    }
+    whole.n_words = 2;
+    weir_fault_classify(&whole, &class);
+    assert_int_equal(class.action, WEIR_FAULT_ACTION_RESET_GPU);
+    whole.severity = WEIR_FAULT_SEVERITY_NONFATAL;
+    weir_fault_classify(&whole, &class);
+    assert_int_equal(class.action, WEIR_FAULT_ACTION_WATCH);
+    assert_string_equal(class.name, "xid:150/MSE;nonfatal;fabric");
+    /* Where the registers say it, they say it of themselves. */
+    whole = xid(145, 1, 0);
+    whole.severity = WEIR_FAULT_SEVERITY_NONFATAL;
+    whole.n_words = 2;
+    whole.words[0] = 0x082;
+    whole.words[1] = 0x40;
+    weir_fault_classify(&whole, &class);
+    assert_int_equal(class.action, WEIR_FAULT_ACTION_RESET_GPU);
+}
+
 static void the_catalogue_is_whole(void **state)
 {
     (void)state;
@@ -471,12 +573,14 @@ int main(void)
         cmocka_unit_test_setup(the_verdict_raises_and_never_lowers, set_up),
         cmocka_unit_test_setup(a_late_verdict_settles_anew, set_up),
         cmocka_unit_test_setup(halves_of_a_message_meet_on_their_node, set_up),
+        cmocka_unit_test_setup(what_has_no_name_is_of_the_gpu_that_fails_then, set_up),
         cmocka_unit_test_setup(heads_are_bounded, set_up),
         cmocka_unit_test_setup(a_storm_is_one_incident, set_up),
         cmocka_unit_test_setup(a_full_table_gives_up_what_weighs_least, set_up),
         cmocka_unit_test_setup(origin_is_asked_first, set_up),
         cmocka_unit_test_setup(spread_needs_many_devices_and_no_verdict, set_up),
         cmocka_unit_test_setup(repetition_within_a_day_weighs, set_up),
+        cmocka_unit_test_setup(what_several_users_see_is_tested, set_up),
         cmocka_unit_test_setup(who_fails_elsewhere_takes_the_fault_with_him, set_up),
         cmocka_unit_test_setup(links_count_by_themselves, set_up),
         cmocka_unit_test_setup(history_is_bounded, set_up),
@@ -484,6 +588,7 @@ int main(void)
         cmocka_unit_test_setup(the_cause_is_what_the_verdict_is_of, set_up),
         cmocka_unit_test_setup(what_is_closed_takes_nothing_more, set_up),
         cmocka_unit_test(every_rule_of_the_units_decodes_to_itself),
+        cmocka_unit_test(without_registers_nothing_is_decoded),
         cmocka_unit_test(the_catalogue_is_whole),
     };
 

@@ -235,7 +235,7 @@ static void a_gpu_falls_off_the_bus(void **state)
     sim.EventSetFree(set);
 }
 
-static void a_lost_gpu_has_three_lines(void **state)
+static void a_lost_gpu_has_three_lines_in_one_record(void **state)
 {
     unsigned value;
 
@@ -243,8 +243,8 @@ static void a_lost_gpu_has_three_lines(void **state)
     order("gpu sim-2/0 lost");
     assert_int_equal(sim.DeviceGetHandleByIndex_v2(2, &(gpu){NULL}), WEIR_NVML_GPU_IS_LOST);
     assert_int_equal(sim.DeviceGetPowerUsage(handle(3), &value), 0);
-    assert_string_equal(kmsg(), "NVRM: The NVIDIA GPU 0001:08:00.0\n"
-                                "NVRM: (PCI ID: 10de:2330) installed in this system has\n"
+    assert_string_equal(kmsg(), "NVRM: The NVIDIA GPU 0001:08:00.0\\x0a"
+                                "NVRM: (PCI ID: 10de:2330) installed in this system has\\x0a"
                                 "NVRM: fallen off the bus and is not responding to commands.\n");
 }
 
@@ -600,7 +600,7 @@ int main(void)
         TEST(a_wait_ends_with_the_event),
         TEST(a_ring_that_ran_over_goes_on_with_the_newest),
         TEST(a_gpu_falls_off_the_bus),
-        TEST(a_lost_gpu_has_three_lines),
+        TEST(a_lost_gpu_has_three_lines_in_one_record),
         TEST(a_process_is_named_with_its_xid),
         TEST(the_log_begins_anew_before_it_grows_too_long),
         TEST(a_gpu_that_needs_a_reset_tells_only_that),

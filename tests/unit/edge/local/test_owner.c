@@ -129,6 +129,60 @@ static void a_marker_tells_for_as_long_as_its_attempt_lives(void **state)
     weir_owners_finish(&owners);
 }
 
+/* Who has read a job's marker must not lay what he uses to that job's account. */
+static void a_marker_of_another_account_tells_nothing(void **state)
+{
+    enum { JOB = 1000, OTHER = 65534 };
+    struct weir_owner_shim shim = {.serial = 5, .nonce = 7, .uid = JOB};
+    struct weir_owners owners = {.has_shims = true};
+    char marker[WEIR_CLUSTER_MARKER_MAX];
+    uint64_t until = 0;
+    pid_t pid;
+
+    (void)state;
+    assert_int_equal(weir_vec_push(&owners.shims, shim), 0);
+    weir_cluster_marker(5, 7, marker);
+    pid = start_stranger(marker);
+    assert_int_equal(by_marker(&owners, pid, JOB, &until), 5);
+    assert_int_equal(by_marker(&owners, pid, 0, &until), 5);
+    assert_int_equal(by_marker(&owners, pid, OTHER, &until), 0);
+    assert_true(until == UINT64_MAX);
+    end_stranger(pid);
+    weir_owners_finish(&owners);
+}
+
+/* An environment may be megabytes long: it is read once, as long as nothing new can be in it. */
+static void a_stranger_is_looked_at_once(void **state)
+{
+    struct rig *rig = *state;
+    struct weir_owners owners = {.slots = &rig->slots, .cgroup = ""};
+    pid_t plain = start_stranger("B=2");
+    pid_t marked = start_stranger("WEIR_ATTEMPT=1:0000000000000001");
+    uint32_t pids[] = {(uint32_t)plain, (uint32_t)marked};
+    struct weir_cluster_owner found[2];
+    struct identity identity;
+    struct weir_proc proc;
+    uint64_t until = 1;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(weir_owners_find(&owners, pids, 2, found, NULL), 0);
+        assert_int_equal(found[0].serial + found[1].serial, 0);
+        assert_true(weir_proc_read(plain, &proc));
+        identity = (struct identity){proc.start_ticks, (uint64_t)plain};
+        assert_true(weir_map_get(&owners.strangers, key_of(&identity), &until));
+        assert_true(until == UINT64_MAX);
+        assert_true(weir_proc_read(marked, &proc));
+        identity = (struct identity){proc.start_ticks, (uint64_t)marked};
+        assert_true(weir_map_get(&owners.strangers, key_of(&identity), &until));
+        assert_int_equal(until, 0);
+    }
+    assert_int_equal(weir_owners_find(&owners, pids, 1, found, NULL), 0);
+    assert_false(weir_map_get(&owners.strangers, key_of(&identity), &until));
+    end_stranger(plain);
+    end_stranger(marked);
+    weir_owners_finish(&owners);
+}
+
 /* The dead that nobody has buried use nothing any more. */
 static void a_zombie_is_gone(void **state)
 {
@@ -197,6 +251,8 @@ static int run_all(void)
                                         rig_teardown),
         cmocka_unit_test_setup_teardown(a_marker_tells_for_as_long_as_its_attempt_lives, rig_setup,
                                         rig_teardown),
+        cmocka_unit_test(a_marker_of_another_account_tells_nothing),
+        cmocka_unit_test_setup_teardown(a_stranger_is_looked_at_once, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown(a_zombie_is_gone, rig_setup, rig_teardown),
         cmocka_unit_test(a_group_names_its_attempt),
         cmocka_unit_test(reads_an_environment),
