@@ -13,6 +13,7 @@ enum { FACTS_BYTES_MAX = 64 * 1024 };
 struct known_gpu {
     struct weir_str facts; /* as stored; in the arena, as all of it */
     struct weir_gpu_device device;
+    int64_t noted_ms; /* of the driver's reading that it is the same as; 0: not known */
     struct weir_arena arena;
 };
 
@@ -315,19 +316,23 @@ int weir_known_list(const struct weir_server *server, struct weir_arena *arena,
 static int note_one(struct weir_server *server, const struct weir_gpu_device *device,
                     struct weir_buf *text, struct weir_err *err)
 {
-    const struct known_gpu *gpu = find(server->known, device->uuid);
+    struct known_gpu *gpu = find(server->known, device->uuid);
     struct weir_gpu_record record = {.key = device->uuid,
                                      .is_simulated = server->gpu.befall != NULL,
                                      .seen_wall_ms = server->clock.now(server->clock.ctx).wall_ms};
     int r;
 
+    if (gpu != NULL && device->read_ms > 0 && gpu->noted_ms == device->read_ms)
+        return 0;
     weir_buf_reset(text);
     r = weir_gpu_encode(device, text, err);
     if (r < 0)
         return r;
     record.facts = weir_buf_view(text);
-    if (gpu != NULL && weir_str_eq(gpu->facts, record.facts))
+    if (gpu != NULL && weir_str_eq(gpu->facts, record.facts)) {
+        gpu->noted_ms = device->read_ms;
         return 0;
+    }
     r = weir_server_begin(server, err);
     if (r == 0)
         r = server->store.put_gpu(server->store.ctx, &record, err);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTBOX_MAX = 4096, INBOX_MAX = 256, CAUSE_BYTES = 160, HUNG_BYTES = 96 };
+enum { OUTBOX_MAX = 4096, INBOX_MAX = 256, CAUSE_BYTES = 160, HUNG_BYTES = 96, LOOK_EVERY_MS = 50 };
 
 /* What is known of a device, by its index. */
 struct slot {
@@ -43,6 +43,7 @@ struct weir_prober {
     bool is_driver_away; /* it went, and comes back slowly */
     uint32_t n_devices;  /* as the driver said */
     uint32_t generation;
+    int64_t looked_ms; /* for devices that hang */
     struct weir_err open_err;
     struct weir_err driver_err; /* code 0: the driver is there */
     char driver_version[WEIR_NVML_VERSION_BYTES];
@@ -281,19 +282,23 @@ static bool find_hung(struct weir_prober *prober, int64_t now_ms)
     struct core *core = prober->core;
     bool is_new = false;
 
-    for (size_t i = 0; i < prober->n_devices; i++) {
-        int64_t since_ms = now_ms;
-        struct slot *slot = slot_of(prober, (uint32_t)i);
+    if (now_ms - prober->looked_ms < LOOK_EVERY_MS)
+        return false;
+    prober->looked_ms = now_ms;
+    pthread_mutex_lock(&core->lock);
+    for (uint32_t i = 0; i < prober->n_devices && i < core->seats.n; i++) {
+        const struct seat *seat = core->seats.items[i];
+        struct slot *slot;
 
-        pthread_mutex_lock(&core->lock);
-        if (i < core->seats.n && core->seats.items[i]->holder != NULL)
-            since_ms = core->seats.items[i]->since_ms;
-        pthread_mutex_unlock(&core->lock);
-        if (slot == NULL || slot->is_hung || now_ms - since_ms <= core->options.deadline_ms)
+        if (seat->holder == NULL || now_ms - seat->since_ms <= core->options.deadline_ms)
             continue;
-        mark_hung(slot, since_ms);
+        slot = slot_of(prober, i);
+        if (slot == NULL || slot->is_hung)
+            continue;
+        mark_hung(slot, seat->since_ms);
         is_new = true;
     }
+    pthread_mutex_unlock(&core->lock);
     return is_new;
 }
 
