@@ -14,10 +14,15 @@ bool weir_fault_same_address(const struct weir_fault_device *a, const struct wei
 uint32_t weir_fault_list(struct weir_server *server, struct weir_arena *arena,
                          struct weir_gpu_device **ret_devices);
 
-/* ---- fault_marks.c ---- */
+/* ---- fault_judge.c ---- */
 /* Whether the incident, with that outcome, is this device's. */
 bool weir_fault_concerns(const struct weir_incident *incident, enum weir_fault_outcome outcome,
                          const struct weir_fault_device *at);
+
+/* ---- fault_marks.c ---- */
+enum { WEIR_FAULT_SUBJECT_BYTES = WEIR_GPU_UUID_BYTES + 8 };
+/* "gpu/KEY", as events have it; returns text. */
+const char *weir_fault_subject(struct weir_str key, char text[WEIR_FAULT_SUBJECT_BYTES]);
 /* NULL: there is none. */
 struct weir_server_mark *weir_fault_find_mark(const struct weir_server *server,
                                               struct weir_str key);

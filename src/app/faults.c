@@ -409,46 +409,51 @@ static bool was_reset(struct weir_server_mark *mark, const struct weir_gpu_devic
            mark->action != WEIR_FAULT_ACTION_CHECK_MECH;
 }
 
+/* What the driver's own words are, and what is to be tested for them; at NULL: it tells no place.
+ */
+static int note(struct weir_server *server, const struct weir_gpu_device *seen,
+                const struct weir_fault_device *at, struct weir_err *err)
+{
+    struct weir_server_mark *mark = weir_fault_find_mark(server, seen->uuid);
+    int r = at != NULL ? note_state(server, seen, at, err) : 0;
+
+    if (r == 0 && at != NULL)
+        r = note_recovery(server, seen, at, err);
+    if (r == 0 && mark != NULL && !weir_selftest_is_due(mark) && was_reset(mark, seen))
+        r = weir_selftest_require(server, seen->uuid, "it was reset", err);
+    else if (r == 0 && mark == NULL && seen->state != WEIR_GPU_READY)
+        r = weir_selftest_require(server, seen->uuid, "it answers again", err);
+    return r;
+}
+
 int weir_server_faults_of(struct weir_server *server, const struct weir_gpu_device *seen,
                           enum weir_device_health *ret_health, struct weir_str *ret_cause,
                           struct weir_err *err)
 {
-    struct weir_server_mark *mark = weir_fault_find_mark(server, seen->uuid);
     const struct weir_incident *incident = NULL;
+    const struct weir_server_mark *mark;
     struct weir_fault_device at;
     bool has_address;
-    int r = 0;
+    int r;
 
     *ret_health = seen->state == WEIR_GPU_READY ? WEIR_DEVICE_HEALTHY : WEIR_DEVICE_LOST;
     *ret_cause = seen->cause;
     if (server->faults == NULL)
         return 0;
     has_address = weir_fault_address_of(server, seen, &at);
-    if (has_address)
-        r = note_state(server, seen, &at, err);
-    if (r == 0 && has_address)
-        r = note_recovery(server, seen, &at, err);
-    if (r == 0 && mark != NULL && !weir_selftest_is_due(mark) && was_reset(mark, seen))
-        r = weir_selftest_require(server, seen->uuid, "it was reset", err);
-    else if (r == 0 && mark == NULL && seen->state != WEIR_GPU_READY)
-        r = weir_selftest_require(server, seen->uuid, "it answers again", err);
+    r = note(server, seen, has_address ? &at : NULL, err);
     if (r < 0)
         return r;
     mark = weir_fault_find_mark(server, seen->uuid);
     if (mark == NULL && has_address)
         incident = settling_on(server, &at);
-    if (mark != NULL && weir_selftest_is_due(mark)) {
-        /* Whoever still runs there goes on: a lost GPU without a fault stops nobody. */
-        if (*ret_health == WEIR_DEVICE_HEALTHY) {
-            *ret_health = WEIR_DEVICE_SUSPECT;
-            *ret_cause = weir_str(mark->shown);
-        }
-    } else if (mark != NULL) {
+    if (mark != NULL && !weir_selftest_is_due(mark)) {
         *ret_health = WEIR_DEVICE_UNHEALTHY;
         *ret_cause = weir_str(mark->cause);
-    } else if (incident != NULL && *ret_health == WEIR_DEVICE_HEALTHY) {
+    } else if (*ret_health == WEIR_DEVICE_HEALTHY && (mark != NULL || incident != NULL)) {
+        /* Whoever still runs there goes on: a lost GPU without a fault stops nobody. */
         *ret_health = WEIR_DEVICE_SUSPECT;
-        *ret_cause = weir_str(incident->evidence);
+        *ret_cause = weir_str(mark != NULL ? mark->shown : incident->evidence);
     }
     return 0;
 }

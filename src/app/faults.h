@@ -50,7 +50,8 @@ struct weir_server_faults {
     int64_t read_mono_ms;       /* when it was read to its end; 0: not yet */
     struct weir_map recoveries; /* by its place: which recovery the driver asked for last */
     bool is_changed;            /* the devices are to be looked at again */
-    bool is_held;               /* the circuit breaker is open */
+    uint64_t held[WEIR_INCIDENTS_MAX]; /* ids of those that the breaker keeps from being judged */
+    bool is_held;                      /* the circuit breaker is open */
 };
 
 /* Builds it from the store; the nodes must be there. */

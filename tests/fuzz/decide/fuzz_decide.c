@@ -34,6 +34,29 @@ static bool is_row(const struct weir_world *world, enum weir_table_id table, uin
            weir_table_is_live(weir_world_table(world, table), row);
 }
 
+static bool is_of_device(const struct weir_action *a)
+{
+    return a->kind == WEIR_ACTION_RESHAPE || a->kind == WEIR_ACTION_SHARE;
+}
+
+static void check_change(const struct weir_world *world, const struct weir_action *a)
+{
+    const struct weir_device *device;
+
+    WEIR_ASSERT(is_row(world, WEIR_TABLE_DEVICES, a->device) && a->task == WEIR_NONE &&
+                a->workload == WEIR_NONE && a->n_grants == 0);
+    device = weir_world_device(world, a->device);
+    WEIR_ASSERT(device->phase == WEIR_DEVICE_THERE);
+    if (a->kind == WEIR_ACTION_SHARE) {
+        WEIR_ASSERT(device->mps == (a->amount == 1 ? WEIR_MPS_OFF : WEIR_MPS_ON));
+        return;
+    }
+    WEIR_ASSERT(a->reshape < WEIR_RESHAPE_MAX &&
+                (device->kind == WEIR_DEVICE_MIG) == (a->reshape == WEIR_RESHAPE_DESTROY));
+    WEIR_ASSERT(a->reshape != WEIR_RESHAPE_CREATE ||
+                (a->slots != 0 && (a->slots & (~device->slots | device->slots_used)) == 0));
+}
+
 static void check_actions(const struct weir_world *world, const struct weir_plan *plan)
 {
     uint8_t *seen = calloc(weir_world_table(world, WEIR_TABLE_TASKS)->n_rows + 1u, 1);
@@ -43,6 +66,10 @@ static void check_actions(const struct weir_world *world, const struct weir_plan
         const struct weir_action *a = &plan->actions[i];
 
         WEIR_ASSERT(a->order == i && a->kind < WEIR_ACTION_KIND_MAX && a->cause < WEIR_CAUSE_MAX);
+        if (is_of_device(a)) {
+            check_change(world, a);
+            continue;
+        }
         WEIR_ASSERT(is_row(world, WEIR_TABLE_TASKS, a->task) && !seen[a->task]);
         WEIR_ASSERT(weir_world_task(world, a->task)->workload == a->workload);
         WEIR_ASSERT(a->first_grant + a->n_grants <= plan->n_grants);
@@ -202,6 +229,41 @@ static void everybody(struct run *run, enum weir_task_state state)
     }
 }
 
+/* What was begun with GPUs ends, or fails. */
+static void end_changes(struct run *run)
+{
+    const struct weir_world *view = weir_edit_view(run->edit);
+    bool fails = input_below(&run->in, 4) == 3;
+    uint32_t next;
+
+    for (uint32_t at = weir_world_first(view, WEIR_TABLE_DEVICES); at != WEIR_NONE; at = next) {
+        const struct weir_device *seen = weir_world_device(view, at);
+        bool is_gone =
+            fails ? seen->phase == WEIR_DEVICE_MAKING : seen->phase == WEIR_DEVICE_UNMAKING;
+        struct weir_device *row;
+
+        next = weir_world_after(view, WEIR_TABLE_DEVICES, at);
+        if (is_gone && seen->first_hold == WEIR_NONE) {
+            WEIR_ASSERT(weir_edit_remove_device(run->edit, at) == 0);
+            continue;
+        }
+        if (is_gone || (seen->phase == WEIR_DEVICE_THERE && seen->mps != WEIR_MPS_STARTING &&
+                        seen->mps != WEIR_MPS_STOPPING))
+            continue;
+        row = weir_edit_device(run->edit, at);
+        WEIR_ASSERT(row != NULL);
+        if (!fails && row->phase == WEIR_DEVICE_SWITCHING)
+            row->mig = row->mig == WEIR_MIG_ON ? WEIR_MIG_OFF : WEIR_MIG_ON;
+        if (row->phase == WEIR_DEVICE_MAKING)
+            row->instance = at + 1;
+        row->phase = WEIR_DEVICE_THERE;
+        if (row->mps == WEIR_MPS_STARTING || row->mps == WEIR_MPS_STOPPING)
+            row->mps = (row->mps == WEIR_MPS_STARTING) != fails ? WEIR_MPS_ON : WEIR_MPS_OFF;
+        if (fails)
+            row->change_not_before_wall_ms = run->now.wall_ms + 1000;
+    }
+}
+
 static void happen(struct run *run)
 {
     for (uint32_t n = input_below(&run->in, 16); n > 0; n--) {
@@ -222,6 +284,8 @@ static void happen(struct run *run)
         everybody(run, WEIR_TASK_STARTING);
     if (input_below(&run->in, 4) > 1)
         everybody(run, WEIR_TASK_STOPPING);
+    if (input_below(&run->in, 4) > 0)
+        end_changes(run);
     run->now.wall_ms += (int64_t)input_below(&run->in, 256) << input_below(&run->in, 16);
     run->now.mono_ms += input_below(&run->in, 256);
 }

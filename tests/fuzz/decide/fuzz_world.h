@@ -40,6 +40,7 @@ struct builder {
     struct weir_edit *edit;
     uint32_t classes[2];
     uint32_t profile;
+    uint32_t large_profile;
     uint32_t words[4]; /* strings */
     uint32_t labels;   /* span of a pair */
     uint32_t n_keys;
@@ -74,6 +75,8 @@ static inline void build_words(struct builder *b)
     WEIR_ASSERT(weir_edit_gpu_class(b->edit, WEIR_STR("b"), &b->classes[1]) == 0);
     WEIR_ASSERT(
         weir_edit_resource(b->edit, WEIR_RESOURCE_MIG, WEIR_STR("mig/1g"), 1000, &b->profile) == 0);
+    WEIR_ASSERT(weir_edit_resource(b->edit, WEIR_RESOURCE_MIG, WEIR_STR("mig/3g"), 1000,
+                                   &b->large_profile) == 0);
 }
 
 /* ---- the fleet ---- */
@@ -198,10 +201,11 @@ static inline uint32_t build_shape(struct builder *b)
     struct input *in = b->in;
     uint32_t kind = input_below(in, 8);
     bool is_mig = kind == 0;
-    bool is_share = kind == 1;
+    bool is_share = kind == 1 || kind == 7;
+    uint32_t profile = kind == 0 && input_below(in, 3) == 2 ? b->large_profile : b->profile;
     struct weir_shape shape = {
         .gpu_class = input_below(in, 4) == 0 ? b->classes[input_below(in, 2)] : WEIR_NONE,
-        .mig_profile = is_mig ? b->profile : WEIR_NONE,
+        .mig_profile = is_mig ? profile : WEIR_NONE,
         .isolation = input_below(in, 6) == 0 ? input_below(in, WEIR_ISOLATION_MAX) : 0,
         .n_devices = is_mig || is_share ? 1 : input_below(in, 4),
         .device_mgpu = is_share ? 100 * (int64_t)(1 + input_below(in, 9)) : 1000,
@@ -215,7 +219,7 @@ static inline uint32_t build_shape(struct builder *b)
     add_amount(&shape, WEIR_RES_CPU, 500 * (int64_t)input_below(in, 5));
     add_amount(&shape, WEIR_RES_MEMORY, (int64_t)input_below(in, 4) << 32);
     if (is_mig)
-        add_amount(&shape, b->profile, mgpu);
+        add_amount(&shape, profile, mgpu);
     else if (shape.gpu_class != WEIR_NONE)
         add_amount(&shape, shape.gpu_class, mgpu);
     WEIR_ASSERT(weir_edit_shape(b->edit, &shape, &row) == 0);
@@ -266,6 +270,75 @@ static inline void build_job(struct builder *b, const uint32_t *queues, uint32_t
                 WEIR_E_NO_MEMORY);
 }
 
+/* ---- how GPUs are cut and shared ---- */
+
+static inline bool has_instances(const struct weir_world *view, uint32_t row)
+{
+    for (uint32_t at = weir_world_first(view, WEIR_TABLE_DEVICES); at != WEIR_NONE;
+         at = weir_world_after(view, WEIR_TABLE_DEVICES, at))
+        if (weir_world_device(view, at)->parent == row)
+            return true;
+    return false;
+}
+
+static inline void make_cuttable(struct builder *b, struct weir_device *device)
+{
+    const struct weir_mig_offer offers[] = {{.profile = b->profile,
+                                             .driver_id = 0,
+                                             .slices = 1,
+                                             .size = 1,
+                                             .starts = 0x7f,
+                                             .instances_max = 7,
+                                             .memory_mib = 4864},
+                                            {.profile = b->large_profile,
+                                             .driver_id = 1,
+                                             .slices = 3,
+                                             .size = 4,
+                                             .starts = 0x11,
+                                             .instances_max = 2,
+                                             .memory_mib = 19968}};
+    const uint32_t layout[] = {b->profile, 1 + input_below(b->in, 3), b->large_profile, 1};
+
+    device->mig = WEIR_MIG_OFF + input_below(b->in, 2);
+    device->mig_wanted = input_below(b->in, WEIR_MIG_MODE_MAX);
+    device->slots = 0xff;
+    WEIR_ASSERT(weir_edit_span(b->edit, (const uint32_t *)offers, 2 * WEIR_MIG_OFFER_CELLS,
+                               &device->offers) == 0);
+    if (input_below(b->in, 2) == 1)
+        WEIR_ASSERT(weir_edit_span(b->edit, layout, 4, &device->layout) == 0);
+}
+
+static inline void make_shared(struct builder *b, struct weir_device *device)
+{
+    device->sharing = input_below(b->in, WEIR_SHARING_MAX);
+    device->can_mps = input_below(b->in, 2);
+    device->max_sharers = 1 + input_below(b->in, 16);
+    if (device->sharing == WEIR_SHARING_REPLICAS)
+        device->replicas = 2 + input_below(b->in, 15);
+}
+
+/* Behind all else, so that older inputs build what they built. */
+static inline void build_sharing(struct builder *b)
+{
+    const struct weir_world *view = weir_edit_view(b->edit);
+    uint32_t n = weir_world_table(view, WEIR_TABLE_DEVICES)->n_rows;
+
+    for (uint32_t row = 0; row < n; row++) {
+        uint32_t what = input_below(b->in, 4);
+        struct weir_device *device;
+
+        if (what < 2 || weir_world_device(view, row)->kind != WEIR_DEVICE_WHOLE ||
+            has_instances(view, row))
+            continue;
+        device = weir_edit_device(b->edit, row);
+        WEIR_ASSERT(device != NULL);
+        if (what == 2)
+            make_cuttable(b, device);
+        else
+            make_shared(b, device);
+    }
+}
+
 static inline struct weir_edit *build_world(struct input *in)
 {
     static const uint8_t boot[16] = {1};
@@ -282,6 +355,7 @@ static inline struct weir_edit *build_world(struct input *in)
         build_queue(&b, queues, i);
     for (uint32_t n = input_below(in, JOBS_MAX); n > 0; n--)
         build_job(&b, queues, n_queues);
+    build_sharing(&b);
     return b.edit;
 }
 

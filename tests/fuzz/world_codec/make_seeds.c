@@ -1,4 +1,5 @@
-/* Writes the seeds of the fuzz target: make-world-seeds FOLDER. Run it again when a row changes. */
+/* Writes the seeds of the fuzz target: make-world-seeds FOLDER. Run it again when a row changes;
+ * with a 'w' before them they are those of fuzz/decide, too. */
 #include "base/buf.h"
 #include "base/count.h"
 #include "base/err.h"

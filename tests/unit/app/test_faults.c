@@ -527,6 +527,50 @@ static void a_fleet_that_is_gone_is_told_of_once(void **state)
     app_rig_finish(&rig);
 }
 
+/* What the breaker left in service is taken out when it closes, if nobody put it back meanwhile:
+ * also by another life of the server. */
+static void what_the_breaker_held_back_is_judged_again(void **state)
+{
+    (void)state;
+    for (int crashes = 0; crashes < 2; crashes++) {
+        begin_rig();
+        for (uint8_t gpu = 0; gpu < RIG_GPUS; gpu++)
+            say(79, gpu);
+        tick_until_well();
+        settle();
+        assert_int_equal(rig.server.faults->marks.n, 3);
+        assert_int_equal(health_of("GPU-3"), WEIR_DEVICE_HEALTHY);
+        assert_string_equal(app_rig_events(&rig, "gpu/GPU-3"),
+                            "gpu.held:xid:79;fatal;hardware:>NVRM: Xid\n");
+        app_rig_pass(&rig, WEIR_FAULT_BREAKER_MS / 2);
+        tick_until_well();
+        if (crashes > 0) {
+            crash();
+            tick_until_well();
+        }
+        assert_in_range(weir_server_faults_due(&rig.server), rig.now.mono_ms,
+                        rig.now.mono_ms + WEIR_FAULT_BREAKER_MS / 2);
+        assert_int_equal(health_of("GPU-3"), WEIR_DEVICE_HEALTHY);
+        app_rig_pass(&rig, WEIR_FAULT_BREAKER_MS / 2 + SETTLED_MS);
+        tick_until_well();
+        tick_until_well();
+        assert_int_equal(health_of("GPU-3"), WEIR_DEVICE_UNHEALTHY);
+        app_rig_finish(&rig);
+    }
+    begin_rig();
+    for (uint8_t gpu = 0; gpu < RIG_GPUS; gpu++)
+        say(79, gpu);
+    tick_until_well();
+    settle();
+    put_back("GPU-3");
+    app_rig_pass(&rig, 2 * WEIR_FAULT_BREAKER_MS);
+    tick_until_well();
+    tick_until_well();
+    assert_int_equal(health_of("GPU-3"), WEIR_DEVICE_HEALTHY);
+    assert_int_equal(health_of("GPU-0"), WEIR_DEVICE_UNHEALTHY);
+    app_rig_finish(&rig);
+}
+
 /* A GPU that says the same thousands of times in a second does not fill the store. */
 static void a_storm_is_stored_in_part(void **state)
 {
@@ -604,6 +648,7 @@ int main(void)
         cmocka_unit_test(a_gpu_on_which_several_users_fail_is_tested),
         cmocka_unit_test(tries_of_one_user_are_no_fault_of_the_gpu),
         cmocka_unit_test(a_fleet_that_is_gone_is_told_of_once),
+        cmocka_unit_test(what_the_breaker_held_back_is_judged_again),
         cmocka_unit_test(a_storm_is_stored_in_part),
         cmocka_unit_test(what_does_not_count_any_more_is_forgotten),
     };
