@@ -198,7 +198,8 @@ static int open_data_dir(struct weir_up_state *up, struct weir_err *err)
 }
 
 /* A job that was submitted for the one kind must not end up on the other. */
-static int choose_gpus(struct up *up, enum weir_gpus_known *ret_known, struct weir_err *err)
+static int choose_gpus(struct weir_up_state *up, enum weir_gpus_known *ret_known,
+                       struct weir_err *err)
 {
     struct weir_str simulate = weir_str(up->options->simulate);
     uint32_t n_real = 0;
