@@ -101,7 +101,7 @@ int weir_fault_put_mark(struct weir_server *server, const struct weir_mark_recor
     weir_vec_last(&server->faults->marks)->since_mono_ms =
         server->clock.now(server->clock.ctx).mono_ms;
     old = weir_fault_find_mark(server, record->key);
-    if (old != weir_vec_last(&server->faults->marks))
+    if (old != NULL && old != weir_vec_last(&server->faults->marks))
         drop_mark(server, old);
     server->faults->is_changed = true;
     server->dirty = true;
