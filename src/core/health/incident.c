@@ -395,7 +395,7 @@ static bool fold(struct weir_health *health, struct weir_incident *incident)
     if (named == NULL)
         return false;
     named->n_events += incident->n_events;
-    raise(named, incident->action, incident->authority, incident->why, incident->settled_ms);
+    raise(named, incident->action, incident->authority, incident->why, incident->last_ms);
     touch(health, named);
     incident->state = WEIR_INCIDENT_CLOSED;
     touch(health, incident);
@@ -413,13 +413,23 @@ static void decide(struct weir_health *health, struct weir_incident *incident)
     incident->decided = incident->changed;
 }
 
-void weir_health_tick(struct weir_health *health, int64_t now_ms)
+static void decide_due(struct weir_health *health, int64_t now_ms)
 {
     for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
         struct weir_incident *incident = &health->incidents[i];
 
         if (incident->state == WEIR_INCIDENT_SETTLING && incident->settled_ms <= now_ms)
             decide(health, incident);
+    }
+}
+
+void weir_health_tick(struct weir_health *health, int64_t now_ms)
+{
+    decide_due(health, now_ms);
+    decide_due(health, now_ms); /* what others were folded into */
+    for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
+        struct weir_incident *incident = &health->incidents[i];
+
         if (incident->state == WEIR_INCIDENT_DECIDED &&
             now_ms - incident->last_ms > WEIR_INCIDENT_EPISODE_MS) {
             incident->state = WEIR_INCIDENT_CLOSED;
