@@ -265,6 +265,7 @@ static bool is_to_recall(const struct weir_gpu_device *told)
 static int merge(struct merging *m, struct weir_arena *arena, struct weir_err *err)
 {
     size_t n_known = m->known != NULL ? m->known->gpus.n : 0;
+    const struct known_gpu *known = n_known > 0 ? m->known->gpus.items : NULL;
     struct weir_bitset seen;
 
     m->devices = weir_arena_new_n(arena, struct weir_gpu_device, m->n_told + n_known + 1);
@@ -280,9 +281,9 @@ static int merge(struct merging *m, struct weir_arena *arena, struct weir_err *e
         else if (m->told[i].uuid.len > 0)
             m->devices[m->n++] = complete(&m->told[i], gpu);
     }
-    for (size_t i = 0; i < n_known; i++)
+    for (size_t i = 0; known != NULL && i < n_known; i++)
         if (!weir_bitset_has(&seen, i))
-            add_missing(m, &m->known->gpus.items[i]);
+            add_missing(m, &known[i]);
     return 0;
 }
 
