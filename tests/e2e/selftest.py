@@ -131,7 +131,7 @@ def test_a_kill_in_the_middle_begins_it_anew(t):
     number = None
     server.start()
     number = server.submit('--', 'true')
-    assert gpus(server)[key]['state'] in ('suspect', 'lost'), gpus(server)[key]
+    assert gpus(server)[key]['state'] in ('suspect', 'lost', 'unhealthy'), gpus(server)[key]
     assert server.job(number)['state'] == 'queued'
     wait_for('the first test to be gone', lambda: not set(first) & set(tests_of(t.data)))
     assert server.wait_ended(number, seconds=30)['state'] == 'succeeded'
