@@ -32,7 +32,7 @@ def test_the_tour(t):
         out = done.stdout.decode()
         assert done.returncode == 0, (done.returncode, out, done.stderr.decode())
         assert time.monotonic() - began < 110
-        assert 'hello from GPU GPU-' in out, out
+        assert 'hello from GPU GPU-' in out and 'hello from instance MIG-' in out, out
         assert 'all eight' in out and 'refused, exit status 1' in out, out
         for i in range(3):
             assert f'trial {i}' in out, out
