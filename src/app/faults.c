@@ -68,13 +68,30 @@ uint32_t weir_fault_list(struct weir_server *server, struct weir_arena *arena,
     return weir_known_list(server, arena, ret_devices, &n, NULL) < 0 ? 0 : n;
 }
 
-/* A number for whoever submitted the job that has the device for itself, the same in every life of
- * the server; 0: there is none, or several share it. */
-static uint64_t user_on(const struct weir_server *server, struct weir_str uuid)
+/* The GPU, or the instance of it that the event names, by the driver's number. */
+static uint32_t device_of(const struct weir_server *server, struct weir_str uuid,
+                          int32_t gpu_instance)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_key key = weir_key_of_device(uuid);
     uint32_t device = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &key);
+    uint32_t at;
+
+    if (device == WEIR_NONE || gpu_instance < 0)
+        return device;
+    at = weir_world_next_instance(world, device, WEIR_NONE);
+    while (at != WEIR_NONE && weir_world_device(world, at)->instance != (uint32_t)gpu_instance)
+        at = weir_world_next_instance(world, device, at);
+    return at;
+}
+
+/* A number for whoever submitted the job that has the device for itself, the same in every life of
+ * the server; 0: there is none, or several share it. */
+static uint64_t user_on(const struct weir_server *server, struct weir_str uuid,
+                        int32_t gpu_instance)
+{
+    const struct weir_world *world = weir_edit_view(server->edit);
+    uint32_t device = device_of(server, uuid, gpu_instance);
     uint32_t first = device == WEIR_NONE ? WEIR_NONE : weir_world_device(world, device)->first_hold;
     struct weir_str owner;
     const struct weir_hold *hold;
@@ -102,7 +119,7 @@ static void locate(struct weir_server *server, struct weir_fault_event *event)
             !weir_fault_same_address(&at, &event->device))
             continue;
         event->device.node = at.node;
-        event->user = user_on(server, devices[i].uuid);
+        event->user = user_on(server, devices[i].uuid, event->gpu_instance);
         return;
     }
 }
@@ -287,7 +304,7 @@ int weir_server_faults_note(struct weir_server *server, const struct weir_gpu_ev
         /* That it asks for another one the event says, and for which the next sample. */
         if (event.kind == WEIR_FAULT_RECOVERY && event.recovery == WEIR_FAULT_RECOVERY_ABSENT)
             return 0;
-        event.user = user_on(server, gpu->uuid);
+        event.user = user_on(server, gpu->uuid, event.gpu_instance);
         return take(server, &event, 0, err);
     }
     return 0;
@@ -345,7 +362,7 @@ static int note_state(struct weir_server *server, const struct weir_gpu_device *
     if ((seen->state != WEIR_GPU_LOST && seen->state != WEIR_GPU_RESET_REQUIRED) ||
         (mark != NULL && !weir_selftest_is_due(mark)) || was_down(server, seen->uuid))
         return 0;
-    event.user = user_on(server, seen->uuid);
+    event.user = user_on(server, seen->uuid, -1);
     return take(server, &event, 0, err);
 }
 
@@ -377,7 +394,7 @@ static int note_recovery(struct weir_server *server, const struct weir_gpu_devic
         (mark != NULL && weir_selftest_is_of(mark))) /* its test asks that itself */
         return 0;
     event = weir_fault_from_recovery(recovery, at, mono_ms(server));
-    event.user = user_on(server, seen->uuid);
+    event.user = user_on(server, seen->uuid, -1);
     if (recovery != WEIR_FAULT_RECOVERY_NONE)
         r = take(server, &event, 0, err);
     if (r == 0 && weir_map_set(recoveries, weir_str(place.text), recovery) < 0)

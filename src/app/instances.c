@@ -10,12 +10,6 @@
 #include "base/arena.h"
 #include "base/bitset.h"
 #include "base/cleanup.h"
-#include "base/log.h"
-#include "base/units.h"
-
-#include <stdlib.h>
-
-enum { OFFERS_MAX = 32 };
 
 static const struct weir_device *row_of(const struct weir_server *server, uint32_t index)
 {
@@ -25,106 +19,6 @@ static const struct weir_device *row_of(const struct weir_server *server, uint32
 static int no_memory(struct weir_err *err)
 {
     return weir_error(err, WEIR_E_NO_MEMORY, "no memory for the instances of a GPU");
-}
-
-/* ---- what the device takes ---- */
-
-struct named_offer {
-    struct weir_mig_offer offer;
-    struct weir_str name;
-};
-
-static int compare_offers(const void *a, const void *b)
-{
-    const struct named_offer *x = a;
-    const struct named_offer *y = b;
-
-    if (x->offer.size != y->offer.size)
-        return x->offer.size < y->offer.size ? -1 : 1;
-    return weir_str_cmp(x->name, y->name);
-}
-
-/* Where it may start, and how many slots it takes: of one size, as drivers have it. */
-static bool place_offer(const struct weir_gpu_mig_profile *profile, struct weir_mig_offer *offer)
-{
-    for (uint32_t i = 0; i < profile->n_placements; i++) {
-        const struct weir_gpu_placement *at = &profile->placements[i];
-
-        if (at->size == 0 || at->start + at->size > WEIR_DEVICE_SLOTS_MAX ||
-            (offer->size != 0 && offer->size != at->size))
-            continue;
-        offer->size = at->size;
-        offer->starts |= 1u << at->start;
-    }
-    return offer->starts != 0 && profile->name.len > 0;
-}
-
-static void say_too_many(struct weir_server *server, struct weir_str uuid, struct weir_str name)
-{
-    if (server->said_too_many_profiles)
-        return;
-    server->said_too_many_profiles = true;
-    weir_log_error("gpu.profiles",
-                   "%.*s: there are more than %d kinds of GPUs and instances: '%.*s' and what "
-                   "comes after it cannot be given out",
-                   WEIR_STR_ARG(uuid), WEIR_RESOURCE_MAX, WEIR_STR_ARG(name));
-}
-
-static int list_offers(struct weir_server *server, const struct weir_gpu_device *seen,
-                       struct named_offer offers[OFFERS_MAX], uint32_t *ret_n, struct weir_err *err)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < seen->n_profiles && n < OFFERS_MAX; i++) {
-        const struct weir_gpu_mig_profile *profile = &seen->profiles[i];
-        int64_t mib = profile->memory_bytes / WEIR_MIB;
-        struct named_offer one = {.name = profile->name,
-                                  .offer = {.driver_id = profile->id,
-                                            .slices = profile->slices,
-                                            .instances_max = profile->instances_max,
-                                            .memory_mib =
-                                                mib < UINT32_MAX ? (uint32_t)mib : UINT32_MAX}};
-        int r;
-
-        if (!place_offer(profile, &one.offer))
-            continue;
-        r = weir_edit_mig_profile(server->edit, profile->name, &one.offer.profile);
-        if (r == WEIR_E_TOO_LARGE) {
-            say_too_many(server, seen->uuid, profile->name);
-            continue;
-        }
-        if (r < 0)
-            return no_memory(err);
-        offers[n++] = one;
-    }
-    qsort(offers, n, sizeof(offers[0]), compare_offers);
-    *ret_n = n;
-    return 0;
-}
-
-/* As a span, and all slots that there are. */
-static int intern_offers(struct weir_server *server, const struct weir_gpu_device *seen,
-                         uint32_t *ret_span, uint16_t *ret_slots, struct weir_err *err)
-{
-    uint32_t cells[OFFERS_MAX * WEIR_MIG_OFFER_CELLS];
-    struct named_offer offers[OFFERS_MAX];
-    uint32_t n = 0;
-    int r = list_offers(server, seen, offers, &n, err);
-
-    *ret_span = WEIR_NONE;
-    *ret_slots = 0;
-    if (r < 0 || n == 0)
-        return r;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct weir_mig_offer *offer = &offers[i].offer;
-
-        memcpy(&cells[i * WEIR_MIG_OFFER_CELLS], offer, sizeof(*offer));
-        for (uint32_t k = 0; k < WEIR_DEVICE_SLOTS_MAX; k++)
-            if ((offer->starts >> k & 1) != 0)
-                *ret_slots |= (uint16_t)(((1u << offer->size) - 1) << k);
-    }
-    r = weir_edit_span(server->edit, cells, n * WEIR_MIG_OFFER_CELLS, ret_span);
-    return r < 0 ? no_memory(err) : 0;
 }
 
 /* ---- its mode ---- */
@@ -158,8 +52,8 @@ static uint32_t phase_of(struct weir_server *server, const struct weir_device *r
     return waits_for_reset(row, seen) ? WEIR_DEVICE_SWITCHING : WEIR_DEVICE_THERE;
 }
 
-static int set_mode(struct weir_server *server, uint32_t device, const struct weir_gpu_device *seen,
-                    struct weir_err *err)
+int weir_server_observe_mode(struct weir_server *server, uint32_t device,
+                             const struct weir_gpu_device *seen, struct weir_err *err)
 {
     const struct weir_device *was = row_of(server, device);
     uint32_t phase = phase_of(server, was, seen);
@@ -167,9 +61,11 @@ static int set_mode(struct weir_server *server, uint32_t device, const struct we
     struct weir_device *row;
     uint32_t offers;
     uint16_t slots;
-    int r = intern_offers(server, seen, &offers, &slots, err);
+    int r = weir_server_offers_of(server, was, seen, &offers, &slots, err);
 
-    if (r == 0 && phase == WEIR_DEVICE_SWITCHING && waits_for_reset(was, seen))
+    if (r < 0)
+        return r;
+    if (phase == WEIR_DEVICE_SWITCHING && waits_for_reset(was, seen))
         r = weir_edit_string(server->edit,
                              WEIR_STR("its MIG mode changes with its next reset, which is a "
                                       "person's to do"),
@@ -234,12 +130,14 @@ static int clear_slots(struct weir_server *server, uint32_t device, uint16_t slo
 {
     const struct weir_world *world = weir_edit_view(server->edit);
 
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
+    uint32_t next;
+
+    for (uint32_t i = weir_world_next_instance(world, device, WEIR_NONE); i != WEIR_NONE;
+         i = next) {
         const struct weir_device *row = weir_world_device(world, i);
 
-        if (row->parent != device || row->kind != WEIR_DEVICE_MIG || i == but ||
-            (row->slots & slots) == 0 || row->n_sharers > 0)
+        next = weir_world_next_instance(world, device, i);
+        if (i == but || (row->slots & slots) == 0 || row->n_sharers > 0)
             continue;
         weir_server_forget_gpu(server, i);
         if (weir_edit_remove_device(server->edit, i) < 0)
@@ -448,11 +346,13 @@ static int miss_instances(struct weir_server *server, uint32_t device,
                           struct weir_err *err)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
+    uint32_t next;
     int r = 0;
 
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); r == 0 && i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
-        if (weir_world_device(world, i)->parent != device || weir_bitset_has(known, i))
+    for (uint32_t i = weir_world_next_instance(world, device, WEIR_NONE); r == 0 && i != WEIR_NONE;
+         i = next) {
+        next = weir_world_next_instance(world, device, i);
+        if (weir_bitset_has(known, i))
             continue;
         r = miss_instance(server, device, i, seen, err);
         if (r == 0)
@@ -521,7 +421,7 @@ int weir_server_observe_mig(struct weir_server *server, uint32_t device,
     int r = 0;
 
     if (tells)
-        r = set_mode(server, device, seen, err);
+        r = weir_server_observe_mode(server, device, seen, err);
     if (r == 0)
         r = weir_setups_apply_to(server, device, seen, err);
     for (uint32_t i = 0; r == 0 && tells && seen->mig_mode && i < seen->n_instances; i++)

@@ -82,10 +82,17 @@ static int64_t ended_at(const struct weir_task *task, struct weir_now now)
     return task->ended_wall_ms > 0 ? task->ended_wall_ms : now.wall_ms;
 }
 
+/* It leaves for somebody, or has left and leaves him the room. */
+static bool has_made_room(const struct weir_task *task)
+{
+    return task->state == WEIR_TASK_STOPPING ||
+           (task->state == WEIR_TASK_QUEUED && weir_cause_makes_room(task->cause));
+}
+
 /* The number of the workload that it makes room for, or 0. */
 static uint64_t for_whom(const struct weir_world *world, const struct weir_task *task)
 {
-    if (task->state != WEIR_TASK_STOPPING || task->for_whom == WEIR_NONE ||
+    if (!has_made_room(task) || task->for_whom == WEIR_NONE ||
         !weir_table_is_live(&world->tables[WEIR_TABLE_WORKLOADS], task->for_whom))
         return 0;
     return weir_world_workload(world, task->for_whom)->number;

@@ -176,14 +176,11 @@ static uint32_t find_on_slots(const struct weir_server *server, uint32_t device,
 {
     const struct weir_world *world = weir_edit_view(server->edit);
 
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
-        const struct weir_device *row = weir_world_device(world, i);
+    uint32_t i = weir_world_next_instance(world, device, WEIR_NONE);
 
-        if (row->parent == device && row->kind == WEIR_DEVICE_MIG && row->slots == slots)
-            return i;
-    }
-    return WEIR_NONE;
+    while (i != WEIR_NONE && weir_world_device(world, i)->slots != slots)
+        i = weir_world_next_instance(world, device, i);
+    return i;
 }
 
 static int set_phase(struct weir_server *server, uint32_t index, uint32_t phase)

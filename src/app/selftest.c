@@ -105,18 +105,29 @@ bool weir_selftest_runs_on(const struct weir_server *server, struct weir_str key
 
 /* ---- who uses it ---- */
 
+/* One that has ended may wait for what the test says, and is no obstacle to it. */
+static bool has_live_hold(const struct weir_world *world, uint32_t device)
+{
+    uint32_t at = weir_world_device(world, device)->first_hold;
+
+    while (at != WEIR_NONE &&
+           weir_world_task(world, weir_world_hold(world, at)->task)->ended != WEIR_END_NOT)
+        at = weir_world_hold(world, at)->next_of_device;
+    return at != WEIR_NONE;
+}
+
+/* The GPU, or an instance of it. */
 static bool is_held(const struct weir_server *server, struct weir_str key)
 {
     const struct weir_world *world = weir_edit_view(server->edit);
     struct weir_key device = weir_key_of_device(key);
     uint32_t index = weir_edit_find(server->edit, WEIR_TABLE_DEVICES, &device);
-    uint32_t at = index != WEIR_NONE ? weir_world_device(world, index)->first_hold : WEIR_NONE;
 
-    /* One that has ended may wait for what the test says, and is no obstacle to it. */
-    while (at != WEIR_NONE &&
-           weir_world_task(world, weir_world_hold(world, at)->task)->ended != WEIR_END_NOT)
-        at = weir_world_hold(world, at)->next_of_device;
-    return at != WEIR_NONE;
+    for (uint32_t i = index; i != WEIR_NONE;
+         i = weir_world_next_instance(world, index, i == index ? WEIR_NONE : i))
+        if (has_live_hold(world, i))
+            return true;
+    return false;
 }
 
 static bool is_computing(const struct weir_gpu_sample *sample)

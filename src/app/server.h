@@ -228,7 +228,17 @@ struct weir_server_attempt *weir_server_attempt_of(struct weir_server *server,
 void weir_server_attempt_set(struct weir_server_attempt *attempt,
                              const struct weir_cluster_ref *ref);
 
+/* ---- offers.c ---- */
+/* The instances that a whole device takes, as a span for weir_device.offers, and the slots on which
+ * they may lie. WEIR_NONE and 0: none are known. */
+int weir_server_offers_of(struct weir_server *server, const struct weir_device *row,
+                          const struct weir_gpu_device *seen, uint32_t *ret_span,
+                          uint16_t *ret_slots, struct weir_err *err);
+
 /* ---- instances.c ---- */
+/* The mode of a whole device, and what it offers: as the driver tells, and as is wanted of it. */
+int weir_server_observe_mode(struct weir_server *server, uint32_t device,
+                             const struct weir_gpu_device *seen, struct weir_err *err);
 /* What the driver tells of MIG on a whole device: mode, offers, instances. Adds, changes, removes.
  * Their rows go into `known`, which has room for them. */
 int weir_server_observe_mig(struct weir_server *server, uint32_t device,

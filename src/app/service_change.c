@@ -167,10 +167,9 @@ static int cordon_device(struct weir_server *server, uint32_t index, bool is_cor
     parent = row->parent;
     if (parent != WEIR_NONE && weir_world_device(world, parent)->cordoned)
         row->cordoned = true;
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); r == 0 && i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i))
-        if (weir_world_device(world, i)->parent == index)
-            r = cordon_instance(server, i, is_cordoned, err);
+    for (uint32_t i = weir_world_next_instance(world, index, WEIR_NONE); r == 0 && i != WEIR_NONE;
+         i = weir_world_next_instance(world, index, i))
+        r = cordon_instance(server, i, is_cordoned, err);
     return r;
 }
 

@@ -9,12 +9,12 @@ static int check_holders(const struct weir_server *server, uint32_t index, struc
 {
     const struct weir_world *world = weir_edit_view(server->edit);
 
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
+    for (uint32_t i = index; i != WEIR_NONE;
+         i = weir_world_next_instance(world, index, i == index ? WEIR_NONE : i)) {
         const struct weir_device *row = weir_world_device(world, i);
         uint32_t task;
 
-        if ((i != index && row->parent != index) || row->n_sharers == 0)
+        if (row->n_sharers == 0)
             continue;
         task = weir_world_hold(world, row->first_hold)->task;
         weir_error(err, WEIR_E_EXISTS, "GPU '%.*s' is held by workload %llu", WEIR_STR_ARG(name),
@@ -34,13 +34,14 @@ static int check_absent(const struct weir_server *server, struct weir_str name,
     const struct weir_gpu_port *port = &server->gpu;
     bool is_there = port->has != NULL && port->has(port->ctx, name);
     struct weir_gpu_device *devices = NULL;
+    struct weir_err away = WEIR_ERR_INIT;
     uint32_t n = 0;
-    int r = weir_known_list(server, &arena, &devices, &n, err);
+    int r = port->list(port->ctx, &arena, &devices, &n, &away);
 
     if (r == WEIR_E_NO_MEMORY)
-        return r;
+        return weir_error_pass(err, &away);
     for (uint32_t i = 0; r == 0 && i < n; i++)
-        is_there |= weir_str_eq(devices[i].uuid, name) && !devices[i].is_remembered;
+        is_there |= weir_str_eq(devices[i].uuid, name);
     if (!is_there)
         return 0;
     weir_error(err, WEIR_E_EXISTS, "GPU '%.*s' is there: the driver shows it", WEIR_STR_ARG(name));
@@ -52,12 +53,12 @@ static int remove_rows(struct weir_server *server, uint32_t index, struct weir_e
     const struct weir_world *world = weir_edit_view(server->edit);
     const struct weir_device row = *weir_world_device(world, index);
     struct weir_node *node;
+    uint32_t next;
     int r = 0;
 
-    for (uint32_t i = weir_world_first(world, WEIR_TABLE_DEVICES); r == 0 && i != WEIR_NONE;
-         i = weir_world_after(world, WEIR_TABLE_DEVICES, i)) {
-        if (weir_world_device(world, i)->parent != index)
-            continue;
+    for (uint32_t i = weir_world_next_instance(world, index, WEIR_NONE); r == 0 && i != WEIR_NONE;
+         i = next) {
+        next = weir_world_next_instance(world, index, i);
         weir_server_forget_gpu(server, i);
         r = weir_edit_remove_device(server->edit, i);
     }

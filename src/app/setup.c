@@ -168,18 +168,22 @@ static const struct weir_tree *entry_of(const struct weir_server *server,
 
 struct wanted {
     uint32_t mig;
-    uint32_t layout;
     uint32_t sharing;
     uint32_t replicas;
+    const struct weir_tree *counts; /* of instances; NULL: as jobs need them */
 };
 
 /* A profile that the device does not take is left out: the setup was made for others, too. */
-static bool offers(const struct weir_world *world, const struct weir_device *row, uint32_t profile)
+static uint32_t find_offer(const struct weir_world *world, const struct weir_device *row,
+                           struct weir_str name)
 {
-    for (uint32_t i = 0; i < weir_world_n_mig_offers(world, row); i++)
-        if (weir_world_mig_offer(world, row, i).profile == profile)
-            return true;
-    return false;
+    for (uint32_t i = 0; i < weir_world_n_mig_offers(world, row); i++) {
+        uint32_t profile = weir_world_mig_offer(world, row, i).profile;
+
+        if (weir_str_eq(weir_world_mig_name(world, profile), name))
+            return profile;
+    }
+    return WEIR_NONE;
 }
 
 static int intern_layout(struct weir_server *server, uint32_t device,
@@ -191,16 +195,10 @@ static int intern_layout(struct weir_server *server, uint32_t device,
 
     weir_tree_foreach (each, counts) {
         int64_t count = 0;
-        uint32_t profile;
-        int r;
+        uint32_t profile = find_offer(world, weir_world_device(world, device), each->key);
 
         if (!weir_str_to_i64(each->text, &count) || count <= 0 || count > WEIR_DEVICE_SLOTS_MAX ||
-            n == 2 * WEIR_RESOURCE_MAX)
-            continue;
-        r = weir_edit_mig_profile(server->edit, each->key, &profile);
-        if (r == WEIR_E_NO_MEMORY)
-            return weir_error(err, r, "no memory for a setup");
-        if (r < 0 || !offers(world, weir_world_device(world, device), profile))
+            n == 2 * WEIR_RESOURCE_MAX || profile == WEIR_NONE)
             continue;
         cells[n++] = profile;
         cells[n++] = (uint32_t)count;
@@ -210,8 +208,7 @@ static int intern_layout(struct weir_server *server, uint32_t device,
     return 0;
 }
 
-static int read_entry(struct weir_server *server, uint32_t device, const struct weir_tree *entry,
-                      struct wanted *wanted, struct weir_err *err)
+static void read_entry(const struct weir_tree *entry, struct wanted *wanted)
 {
     const struct weir_tree *mig = weir_tree_get(entry, "mig");
     const struct weir_tree *enabled = weir_tree_get(mig, "enabled");
@@ -224,41 +221,57 @@ static int read_entry(struct weir_server *server, uint32_t device, const struct 
         wanted->mig = weir_str_eq_c(enabled->text, "true") ? WEIR_MIG_ON : WEIR_MIG_OFF;
     else if (devices != NULL && devices->first != NULL)
         wanted->mig = WEIR_MIG_ON;
+    if (wanted->mig == WEIR_MIG_ON)
+        wanted->counts = devices;
     if (sharing != NULL && weir_sharing_from_name(sharing->text) >= 0)
         wanted->sharing = (uint32_t)weir_sharing_from_name(sharing->text);
     if (replicas != NULL && wanted->sharing == WEIR_SHARING_REPLICAS &&
         weir_str_to_i64(replicas->text, &n))
         wanted->replicas = (uint32_t)n;
-    return devices != NULL && wanted->mig == WEIR_MIG_ON
-               ? intern_layout(server, device, devices, &wanted->layout, err)
-               : 0;
+}
+
+/* What a device takes may depend on the mode that it is to be in. */
+static int set_mode(struct weir_server *server, uint32_t device, const struct weir_gpu_device *seen,
+                    uint32_t wanted, struct weir_err *err)
+{
+    struct weir_device *row;
+
+    if (weir_world_device(weir_edit_view(server->edit), device)->mig_wanted == wanted)
+        return 0;
+    row = weir_edit_device(server->edit, device);
+    if (row == NULL)
+        return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a setup");
+    row->mig_wanted = wanted;
+    server->dirty = true;
+    return weir_server_observe_mode(server, device, seen, err);
 }
 
 int weir_setups_apply_to(struct weir_server *server, uint32_t device,
                          const struct weir_gpu_device *seen, struct weir_err *err)
 {
     const struct weir_tree *entry = entry_of(server, seen);
-    struct wanted wanted = {.layout = WEIR_NONE, .sharing = WEIR_SHARING_BUDGETS};
-    const struct weir_device *was;
+    struct wanted wanted = {.sharing = WEIR_SHARING_BUDGETS};
+    const struct weir_device *was = weir_world_device(weir_edit_view(server->edit), device);
+    uint32_t layout = WEIR_NONE;
     struct weir_device *row;
     int r;
 
     if (seen->state != WEIR_GPU_READY) /* it may tell too little of itself */
         return 0;
-    r = entry != NULL ? read_entry(server, device, entry, &wanted, err) : 0;
+    if (entry != NULL)
+        read_entry(entry, &wanted);
+    r = set_mode(server, device, seen, was->mig != WEIR_MIG_NONE ? wanted.mig : WEIR_MIG_NONE, err);
+    if (r == 0 && wanted.counts != NULL)
+        r = intern_layout(server, device, wanted.counts, &layout, err);
     if (r < 0)
         return r;
     was = weir_world_device(weir_edit_view(server->edit), device);
-    if (was->mig == WEIR_MIG_NONE)
-        wanted.mig = WEIR_MIG_NONE;
-    if (was->mig_wanted == wanted.mig && was->layout == wanted.layout &&
-        was->sharing == wanted.sharing && was->replicas == wanted.replicas)
+    if (was->layout == layout && was->sharing == wanted.sharing && was->replicas == wanted.replicas)
         return 0;
     row = weir_edit_device(server->edit, device);
     if (row == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for a setup");
-    row->mig_wanted = wanted.mig;
-    row->layout = wanted.layout;
+    row->layout = layout;
     row->sharing = wanted.sharing;
     row->replicas = wanted.replicas;
     server->dirty = true;

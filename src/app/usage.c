@@ -216,15 +216,23 @@ static bool is_mps_server(const struct weir_server *server,
            server->mps.owns(server->mps.ctx, process->pid);
 }
 
+/* Of an instance: whether the GPU is that it is a part of. */
+static bool is_under_test(const struct weir_server *server, uint32_t device)
+{
+    const struct weir_world *state = weir_edit_view(server->edit);
+    uint32_t parent = weir_world_device(state, device)->parent;
+    uint32_t whole = parent != WEIR_NONE ? parent : device;
+
+    return weir_selftest_runs_on(server,
+                                 weir_world_string(state, weir_world_device(state, whole)->uuid));
+}
+
 static void tell_foreign(struct weir_server *server, struct weir_server_gpu *gpu,
                          const struct weir_server_gpu *before, uint32_t device)
 {
     const struct weir_world *state = weir_edit_view(server->edit);
     bool is_first = before->read_ms == 0;
-    bool waits =
-        is_unsettled(state, device) ||
-        weir_selftest_runs_on(server,
-                              weir_world_string(state, weir_world_device(state, device)->uuid));
+    bool waits = is_unsettled(state, device) || is_under_test(server, device);
 
     for (size_t i = 0; i < gpu->processes.n; i++) {
         struct weir_server_process *process = &gpu->processes.items[i];
@@ -417,9 +425,9 @@ static const struct weir_server_process *find_on(const struct weir_server *serve
     const struct weir_world *state = weir_edit_view(server->edit);
     const struct weir_server_process *process = NULL;
 
-    for (uint32_t i = 0; process == NULL && i < server->gpus.n; i++)
-        if (i == device || (weir_table_is_live(&state->tables[WEIR_TABLE_DEVICES], i) &&
-                            weir_world_device(state, i)->parent == device))
+    for (uint32_t i = device; process == NULL && i != WEIR_NONE;
+         i = weir_world_next_instance(state, device, i == device ? WEIR_NONE : i))
+        if (i < server->gpus.n)
             process = find_process(&server->gpus.items[i], pid);
     return process;
 }

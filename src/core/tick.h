@@ -67,4 +67,17 @@ static inline void weir_tick_wake(struct weir_tick *tick, int64_t wall_ms)
         tick->wake_wall_ms = wall_ms;
 }
 
+/* Whether what began at a time may still be waited for, so long at most; wakes when it may no more.
+ * Both are times of the wall clock: one that was set back makes the wait at most twice as long. */
+static inline bool weir_tick_awaits(struct weir_tick *tick, int64_t since_wall_ms,
+                                    int64_t at_most_ms)
+{
+    int64_t left_ms = since_wall_ms + at_most_ms - tick->now.wall_ms;
+
+    if (left_ms <= 0 || left_ms > 2 * at_most_ms)
+        return false;
+    weir_tick_wake(tick, since_wall_ms + at_most_ms);
+    return true;
+}
+
 #endif

@@ -13,5 +13,7 @@ struct weir_policy weir_policy_default(void)
         .prior_p50_ms = 10 * WEIR_TIME_MIN,
         .prior_p90_ms = 2 * WEIR_TIME_H,
         .stop_grace_ms = 10 * WEIR_TIME_S,
+        .verdict_ms = 10 * WEIR_TIME_MIN,
+        .claim_ms = 5 * WEIR_TIME_MIN,
     };
 }

@@ -24,11 +24,13 @@ struct weir_policy {
     int64_t prior_p50_ms;     /* how long a task runs of which nothing is known */
     int64_t prior_p90_ms;
     int64_t
-        stop_grace_ms; /* between SIGTERM and SIGKILL, where nothing else is said: for estimates */
+        stop_grace_ms;  /* between SIGTERM and SIGKILL, where nothing else is said: for estimates */
+    int64_t verdict_ms; /* so long a job that failed waits at most for what its GPU's test says */
+    int64_t claim_ms;   /* so long who had to leave leaves the room to whom it was made for */
 };
 
 /* All actions; 3 retries after device faults; back-off 1 s to 10 min; start back-off 2 s; prior 10
- * min and 2 h; grace 10 s. */
+ * min and 2 h; grace 10 s; verdict 10 min; claim 5 min. */
 struct weir_policy weir_policy_default(void);
 
 /* The clocks of one decision. */

@@ -128,6 +128,18 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
     return span_cell(world, span + 1 + i);
 }
 
+uint32_t weir_world_next_instance(const struct weir_world *world, uint32_t device, uint32_t after)
+{
+    uint32_t at =
+        after != WEIR_NONE
+            ? weir_world_device(world, after)->next_on_node
+            : weir_world_node(world, weir_world_device(world, device)->node)->first_device;
+
+    while (at != WEIR_NONE && weir_world_device(world, at)->parent != device)
+        at = weir_world_device(world, at)->next_on_node;
+    return at;
+}
+
 uint32_t weir_world_n_mig_offers(const struct weir_world *world, const struct weir_device *device)
 {
     return weir_world_span_len(world, device->offers) / WEIR_MIG_OFFER_CELLS;

@@ -612,6 +612,10 @@ uint32_t weir_world_span_at(const struct weir_world *world, uint32_t span, uint3
  * INT64_MAX: none. */
 int64_t weir_world_run_limit_ms(const struct weir_world *world, uint32_t queue);
 
+/* The instances of a whole device, in no particular order: after WEIR_NONE comes the first, after
+ * the last WEIR_NONE. Before one is removed the next is to be asked for. */
+uint32_t weir_world_next_instance(const struct weir_world *world, uint32_t device, uint32_t after);
+
 uint32_t weir_world_n_mig_offers(const struct weir_world *world, const struct weir_device *device);
 struct weir_mig_offer weir_world_mig_offer(const struct weir_world *world,
                                            const struct weir_device *device, uint32_t i);

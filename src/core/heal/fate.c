@@ -102,9 +102,10 @@ static struct weir_fate fate_by_end(const struct weir_world *world, const struct
     return fate_of_failure(world, job, WEIR_CAUSE_EXITED, status);
 }
 
-struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_task *task,
+struct weir_fate weir_fate_of(struct weir_tick *tick, const struct weir_task *task,
                               const struct weir_workload *job)
 {
+    const struct weir_world *world = tick->world;
     struct weir_fate fate;
     enum weir_device_health health;
 
@@ -117,7 +118,8 @@ struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_
         fate.cause == WEIR_CAUSE_TIME_LIMIT || job->cancelled)
         return fate;
     health = health_of(world, task);
-    if (health == WEIR_DEVICE_SUSPECT)
+    if (health == WEIR_DEVICE_SUSPECT &&
+        weir_tick_awaits(tick, task->ended_wall_ms, tick->policy->verdict_ms))
         return (struct weir_fate){WEIR_FATE_STAYS, WEIR_CAUSE_NONE, false};
     if (health == WEIR_DEVICE_UNHEALTHY)
         return (struct weir_fate){WEIR_FATE_FAILED, WEIR_CAUSE_DEVICE_FAULT, true};

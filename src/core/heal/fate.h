@@ -28,8 +28,9 @@ struct weir_fate {
  * - everything else: FAILED for RUN_LIMIT, OVER_BUDGET and DEVICE_FAULT; LEFT for the rest.
  *
  * Whose fault a failure is shows a moment later: one that holds a SUSPECT device STAYS until that
- * is known, and one that holds an UNHEALTHY device failed by DEVICE_FAULT. */
-struct weir_fate weir_fate_of(const struct weir_world *world, const struct weir_task *task,
+ * is known (policy.verdict_ms after its end at most, or it would hold the device for as long as its
+ * test waits), and one that holds an UNHEALTHY device failed by DEVICE_FAULT. */
+struct weir_fate weir_fate_of(struct weir_tick *tick, const struct weir_task *task,
                               const struct weir_workload *job);
 
 /* Whether another attempt is left after so many failures: of the workload's own retries or, after a

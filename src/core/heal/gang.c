@@ -40,7 +40,7 @@ static const struct weir_running *member(const struct gang *gang, uint32_t i)
 
 static struct weir_fate fate_of(const struct gang *gang, uint32_t i)
 {
-    return weir_fate_of(gang->tick->world, member(gang, i)->row, gang->job);
+    return weir_fate_of(gang->tick, member(gang, i)->row, gang->job);
 }
 
 static void count_now(struct gang *gang)

@@ -43,7 +43,7 @@ static int settle_one(struct weir_tick *tick, uint32_t running, struct weir_fate
 static int heal_one(struct weir_tick *tick, uint32_t running)
 {
     const struct weir_running *r = &tick->overlay.running[running];
-    struct weir_fate fate = weir_fate_of(tick->world, r->row, r->job);
+    struct weir_fate fate = weir_fate_of(tick, r->row, r->job);
     uint32_t cause;
 
     if (fate.kind != WEIR_FATE_STAYS)

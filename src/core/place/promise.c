@@ -35,7 +35,7 @@ static void mark_owed(struct promises *p)
 
     for (uint32_t i = 0; i < p->n; i++)
         overlay->jobs[p->items[i].candidate->workload].is_owed = WEIR_OWED_NOTHING;
-    weir_line_mark_claims(overlay);
+    weir_line_mark_claims(p->line->tick);
     for (uint32_t i = 0; i < overlay->n_running; i++) {
         const struct weir_running *r = &overlay->running[i];
 

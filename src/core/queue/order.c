@@ -333,9 +333,10 @@ static void raise_owed(struct weir_overlay *overlay, uint32_t workload, enum wei
         overlay->jobs[workload].is_owed = owed;
 }
 
-void weir_line_mark_claims(struct weir_overlay *overlay)
+void weir_line_mark_claims(struct weir_tick *tick)
 {
-    const struct weir_world *world = overlay->world;
+    struct weir_overlay *overlay = &tick->overlay;
+    const struct weir_world *world = tick->world;
     uint32_t n_workloads = weir_world_table(world, WEIR_TABLE_WORKLOADS)->n_rows;
 
     for (uint32_t i = weir_world_first(world, WEIR_TABLE_TASKS);
@@ -345,7 +346,8 @@ void weir_line_mark_claims(struct weir_overlay *overlay)
                                                             task->cause == WEIR_CAUSE_RECLAIMED);
 
         if (!has_left || task->for_whom >= n_workloads ||
-            weir_world_workload(world, task->for_whom)->n_waiting == 0)
+            weir_world_workload(world, task->for_whom)->n_waiting == 0 ||
+            !weir_tick_awaits(tick, task->ended_wall_ms, tick->policy->claim_ms))
             continue;
         raise_owed(overlay, task->for_whom,
                    task->cause == WEIR_CAUSE_RECLAIMED ? WEIR_OWED_BY_GUARANTEE
@@ -365,7 +367,7 @@ static void mark_owed(struct weir_line *line)
         if (owed != WEIR_OWED_NOTHING)
             raise_owed(overlay, r->row->for_whom, owed);
     }
-    weir_line_mark_claims(overlay);
+    weir_line_mark_claims(line->tick);
 }
 
 int weir_line_init(struct weir_line *line, struct weir_tick *tick)

@@ -113,9 +113,9 @@ int weir_line_want_of_task(struct weir_line *line, uint32_t workload, uint32_t r
 /* Who has a claim on the room of one that was asked to leave: its row->for_whom, or nobody. */
 enum weir_owed weir_line_owed_by(const struct weir_line *line, const struct weir_running *r);
 /* Where devices take time to be made ready, that room may be gone before it can be used: so who has
- * left for another leaves it to him until he has it, or until there is room for both. Raises
- * is_owed of the workloads for which a waiting task had to leave. */
-void weir_line_mark_claims(struct weir_overlay *overlay);
+ * left for another leaves it to him until he has it, or until there is room for both, or for
+ * policy.claim_ms. Raises is_owed of the workloads for which a waiting task had to leave. */
+void weir_line_mark_claims(struct weir_tick *tick);
 /* The order within a leaf, and among those for whom others leave. */
 int weir_line_compare(const struct weir_candidate *a, const struct weir_candidate *b);
 /* Fills line->candidates and line->idle. */

@@ -124,10 +124,15 @@ static void put_policy(struct weir_json_writer *w, const struct weir_policy *pol
         const char *name;
         int64_t value;
     } fields[] = {
-        {"fault_retries", policy->fault_retries},   {"backoff_ms", policy->backoff_ms},
-        {"backoff_max_ms", policy->backoff_max_ms}, {"start_backoff_ms", policy->start_backoff_ms},
-        {"prior_p50_ms", policy->prior_p50_ms},     {"prior_p90_ms", policy->prior_p90_ms},
+        {"fault_retries", policy->fault_retries},
+        {"backoff_ms", policy->backoff_ms},
+        {"backoff_max_ms", policy->backoff_max_ms},
+        {"start_backoff_ms", policy->start_backoff_ms},
+        {"prior_p50_ms", policy->prior_p50_ms},
+        {"prior_p90_ms", policy->prior_p90_ms},
         {"stop_grace_ms", policy->stop_grace_ms},
+        {"verdict_ms", policy->verdict_ms},
+        {"claim_ms", policy->claim_ms},
     };
 
     weir_json_key(w, "policy");

@@ -203,6 +203,9 @@ static int fork_test(const struct weir_gpu_tests *tests, const struct weir_gpu_t
     sigprocmask(SIG_SETMASK, &before, NULL);
     if (pid < 0)
         return weir_error_errno(err, errno, "start the test of a GPU");
+    /* The child says so itself, too: whoever is first, it is so before anybody may have to kill it.
+     */
+    (void)setpgid(pid, pid);
     *ret_pid = pid;
     return 0;
 }
@@ -305,6 +308,8 @@ static void look_at(struct weir_gpu_tests *tests, struct run *run, weir_gpu_test
         run->is_late = true;
     if (!is_over && !run->is_late)
         return;
+    if (run->is_told)
+        kill_run(tests, run); /* what it started meanwhile */
     if (!run->is_told) {
         read_output(tests, run); /* what it said before it ended */
         kill_run(tests, run);

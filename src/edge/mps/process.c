@@ -156,7 +156,9 @@ _Noreturn static void become(const struct start *start)
         _exit(127);
     if (dup2(start->in_fd, 0) < 0 || dup2(start->out_fd, 1) < 0 || dup2(start->out_fd, 2) < 0)
         _exit(127);
-    close_range(3, ~0U, 0);
+    if (close_range(3, ~0U, 0) < 0) /* a kernel before 5.9 */
+        for (int fd = 3; fd < (int)sysconf(_SC_OPEN_MAX); fd++)
+            close(fd);
     while (start->program->argv[n] != NULL && n < ARGV_MAX - 2) {
         argv[n] = start->program->argv[n];
         n++;

@@ -290,7 +290,7 @@ static bool find_hung(struct weir_prober *prober, int64_t now_ms)
         const struct seat *seat = core->seats.items[i];
         struct slot *slot;
 
-        if (seat->holder == NULL || now_ms - seat->since_ms <= core->options.deadline_ms)
+        if (seat->holder == NULL || !core_is_late(core, seat, now_ms))
             continue;
         slot = slot_of(prober, i);
         if (slot == NULL || slot->is_hung)

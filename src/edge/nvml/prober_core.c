@@ -109,6 +109,14 @@ bool core_is_stopping(struct core *core)
     return stopping;
 }
 
+bool core_is_late(const struct core *core, const struct seat *seat, int64_t now_ms)
+{
+    const struct weir_prober_options *options = &core->options;
+
+    return now_ms - seat->since_ms >
+           (int64_t)(seat->is_changing ? options->change_ms : options->deadline_ms);
+}
+
 struct message *message_new(enum message_kind kind)
 {
     struct message *message = weir_mem_alloc_array(1, sizeof(*message));

@@ -67,8 +67,10 @@ struct seat {
     const struct worker *holder; /* NULL: nobody */
     int64_t since_ms;            /* of what the holder asks now */
     uint32_t generation;         /* of the driver, when it was taken */
+    bool is_changing;            /* that is a change of MIG, which takes longer */
     struct weir_nvml_meter *meter;
-    bool forget;      /* the meter is of a driver that is gone */
+    bool is_stale;    /* what the meter remembers is of before: the holder's to forget */
+    bool forget;      /* … of a driver that is gone: said to who takes the seat next */
     bool wants_facts; /* at the next occasion */
     bool is_failing;
     bool is_slow;      /* it took longer than a round has for it */
@@ -141,6 +143,9 @@ int core_start_thread(struct core *core, void *(*start)(void *arg), void *arg,
 /* Sleeps with the lock given up until the condition is signalled, at most `ms`. */
 bool core_wait(struct core *core, pthread_cond_t *cond, int64_t ms);
 bool core_is_stopping(struct core *core);
+/* Under the lock, of a seat that is held: its holder waits for an answer for longer than what it
+ * asked for can take. */
+bool core_is_late(const struct core *core, const struct seat *seat, int64_t now_ms);
 /* Waits while the loop is behind. */
 void core_tell(struct core *core, struct message *message);
 

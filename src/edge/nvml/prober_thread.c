@@ -48,18 +48,18 @@ static struct seat *take_seat(struct worker *worker, uint32_t index)
     seat->generation = core->generation;
     set_place(worker, index);
     seat->since_ms = worker->since_ms;
-    if (seat->forget && seat->meter != NULL)
-        weir_nvml_meter_forget(seat->meter);
+    seat->is_stale |= seat->forget;
     seat->forget = false;
     return seat;
 }
 
-/* What was asked was answered, and the next question has a time of its own. */
-static void next_question(struct worker *worker, struct seat *seat)
+/* What was asked before was answered, and the next question has a time of its own. */
+static void next_question(struct worker *worker, struct seat *seat, bool is_change)
 {
     pthread_mutex_lock(&worker->core->lock);
     worker->since_ms = weir_clock_mono_ms();
     seat->since_ms = worker->since_ms;
+    seat->is_changing = is_change;
     pthread_mutex_unlock(&worker->core->lock);
 }
 
@@ -86,6 +86,9 @@ static struct message *read_sample(struct core *core, struct seat *seat, uint32_
         return NULL;
     if (seat->meter == NULL)
         seat->meter = weir_nvml_meter_create(core->nvml);
+    else if (seat->is_stale) /* which asks the driver, too: not under the lock */
+        weir_nvml_meter_forget(seat->meter);
+    seat->is_stale = false;
     message->index = index;
     message->generation = seat->generation;
     if (seat->meter == NULL ||
@@ -109,7 +112,7 @@ static struct findings read_device(struct worker *worker, struct seat *seat, uin
 
     if (with_facts) {
         found.facts = read_facts(worker->core, seat, index);
-        next_question(worker, seat);
+        next_question(worker, seat, false);
     }
     found.sample = read_sample(worker->core, seat, index);
     return found;
@@ -351,7 +354,7 @@ static enum chance approach(struct worker *worker, uint32_t index, struct seat *
     *ret_seat = may_go_on(worker) ? take_seat(worker, index) : NULL;
     if (*ret_seat != NULL)
         chance = CHANCE_NOW;
-    else if (seat != NULL && weir_clock_mono_ms() - seat->since_ms <= core->options.deadline_ms)
+    else if (seat != NULL && !core_is_late(core, seat, weir_clock_mono_ms()))
         chance = CHANCE_LATER;
     pthread_mutex_unlock(&core->lock);
     return chance;
@@ -364,11 +367,10 @@ static bool change_mig(struct worker *worker, struct seat *seat, const struct er
 {
     struct findings found;
 
+    next_question(worker, seat, true);
     weir_nvml_change_mig(worker->core->nvml, &errand->request, result);
-    next_question(worker, seat);
-    /* An instance may have got the number of another one. */
-    if (seat->meter != NULL)
-        weir_nvml_meter_forget(seat->meter);
+    next_question(worker, seat, false);
+    seat->is_stale = true; /* an instance may have got the number of another one */
     found = read_device(worker, seat, errand->index, true);
     return leave_device(worker, seat, &found, true);
 }

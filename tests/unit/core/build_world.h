@@ -593,6 +593,7 @@ static inline void end_task(struct bench *b, const char *job, uint32_t member, e
 
     assert_non_null(task);
     task->ended = end;
+    task->ended_wall_ms = b->now.wall_ms;
     task->exit_status = status;
 }
 
@@ -605,7 +606,10 @@ static inline uint32_t end_stopping(struct bench *b)
     for (uint32_t at = weir_world_first(view, WEIR_TABLE_TASKS); at != WEIR_NONE;
          at = weir_world_after(view, WEIR_TABLE_TASKS, at))
         if (weir_world_task(view, at)->state == WEIR_TASK_STOPPING) {
-            weir_edit_task(b->edit, at)->ended = WEIR_END_STOPPED;
+            struct weir_task *task = weir_edit_task(b->edit, at);
+
+            task->ended = WEIR_END_STOPPED;
+            task->ended_wall_ms = b->now.wall_ms;
             n++;
         }
     return n;

@@ -60,6 +60,29 @@ static void is_not_settled_while_the_gpu_is_suspect(void **state)
     }
 }
 
+/* The test of a GPU waits for others who use it, for as long as they do. */
+static void is_waited_for_within_bounds(void **state)
+{
+    struct bench b;
+    uint32_t gpu;
+
+    (void)state;
+    starts_on(&b, (struct job_spec){.name = "j"}, &gpu);
+    set_health(&b, gpu, WEIR_DEVICE_SUSPECT);
+    end_task(&b, "j", 0, WEIR_END_EXITED, 1);
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "R");
+    assert_int_equal(b.plan.wake_wall_ms, b.now.wall_ms + b.policy.verdict_ms);
+    b.now.wall_ms += b.policy.verdict_ms - 1;
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "R");
+    b.now.wall_ms++;
+    tick(&b);
+    assert_string_equal(states(&b, "j"), "F");
+    assert_int_equal(action_on(&b, "j", 0)->cause, WEIR_CAUSE_EXITED);
+    bench_finish(&b);
+}
+
 static void is_settled_at_once_where_the_gpu_does_not_matter(void **state)
 {
     static const enum weir_device_health healths[] = {WEIR_DEVICE_SUSPECT, WEIR_DEVICE_UNHEALTHY};
@@ -164,6 +187,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_not_settled_while_the_gpu_is_suspect),
+        cmocka_unit_test(is_waited_for_within_bounds),
         cmocka_unit_test(is_settled_at_once_where_the_gpu_does_not_matter),
         cmocka_unit_test(leaves_a_gpu_that_is_unhealthy),
         cmocka_unit_test(starts_the_gang_anew),

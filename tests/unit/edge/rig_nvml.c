@@ -452,6 +452,8 @@ EXPORT int nvmlDeviceSetMigMode(struct weir_nvml_handle *handle, unsigned mode, 
     int result = ask(handle);
     struct rig_device *device = &nvml_rig.devices[handle->index];
 
+    while (device->mode_hangs)
+        pthread_cond_wait(&nvml_rig.changed, &nvml_rig.lock);
     *activation = device->mig_activation;
     if (result == 0 && device->mig_activation == 0)
         device->mig_mode = mode;

@@ -22,6 +22,7 @@ struct rig_device {
     int name_result;    /* of the question for its name, which no sample asks */
     bool hangs;         /* questions do not return while this is so … */
     unsigned n_hanging; /* … which so many wait for */
+    bool mode_hangs;    /* changes of the mode do not return while this is so */
     unsigned n_asked;   /* for utilization: once in each sample */
     unsigned n_registered;
     bool has_gpm;
