@@ -442,6 +442,33 @@ int weir_server_faults_judge(struct weir_server *server, struct weir_err *err)
     return 0;
 }
 
+const char *weir_server_faults_of_job(struct weir_server *server, struct weir_str key,
+                                      int64_t since_mono_ms)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    const struct weir_incident *newest = NULL;
+    struct weir_fault_device at;
+    uint32_t n = server->faults != NULL ? weir_fault_list(server, &arena, &devices) : 0;
+    uint32_t d = 0;
+
+    while (d < n && !weir_str_eq(devices[d].uuid, key))
+        d++;
+    if (d == n || !weir_fault_address_of(server, &devices[d], &at))
+        return NULL;
+    for (uint32_t i = 0; i < WEIR_INCIDENTS_MAX; i++) {
+        const struct weir_incident *incident = &server->faults->health.incidents[i];
+
+        if (incident->state == WEIR_INCIDENT_FREE || incident->last_ms < since_mono_ms ||
+            incident->scope != WEIR_FAULT_SCOPE_JOB ||
+            !weir_fault_concerns(incident, WEIR_FAULT_OUTCOME_JOB, &at))
+            continue;
+        if (newest == NULL || incident->last_ms > newest->last_ms)
+            newest = incident;
+    }
+    return newest != NULL ? newest->evidence : NULL;
+}
+
 int64_t weir_server_faults_due(const struct weir_server *server)
 {
     struct weir_server_faults *faults = server->faults;

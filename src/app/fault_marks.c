@@ -147,12 +147,28 @@ int weir_fault_drop(struct weir_server *server, struct weir_str key, const char 
     return 0;
 }
 
+static bool answers(struct weir_server *server, struct weir_str key)
+{
+    weir_cleanup_arena struct weir_arena arena = WEIR_ARENA_INIT;
+    struct weir_gpu_device *devices = NULL;
+    uint32_t n = weir_fault_list(server, &arena, &devices);
+    uint32_t i = 0;
+
+    while (i < n && !weir_str_eq(devices[i].uuid, key))
+        i++;
+    return i < n && devices[i].state == WEIR_GPU_READY;
+}
+
 int weir_server_faults_clear(struct weir_server *server, struct weir_str key, const char *why,
                              bool without_test, struct weir_err *err)
 {
-    forget_held(server, key);
-    if (weir_fault_find_mark(server, key) == NULL)
+    if (weir_fault_find_mark(server, key) == NULL) {
+        forget_held(server, key);
         return 0;
+    }
+    if (!answers(server, key))
+        return 0;
+    forget_held(server, key);
     return without_test ? weir_fault_drop(server, key, why, err)
                         : weir_selftest_require(server, key, why, err);
 }

@@ -74,10 +74,15 @@ int64_t weir_server_faults_due(const struct weir_server *server);
 int weir_server_faults_of(struct weir_server *server, const struct weir_gpu_device *seen,
                           enum weir_device_health *ret_health, struct weir_str *ret_cause,
                           struct weir_err *err);
+/* What was said since then of a GPU that jobs bring about themselves, the newest of it; NULL:
+ * nothing. The text lives until the faults change. */
+const char *weir_server_faults_of_job(struct weir_server *server, struct weir_str key,
+                                      int64_t since_mono_ms);
 /* NULL: it is not out of service for a fault. */
 const struct weir_server_mark *weir_server_faults_mark(const struct weir_server *server,
                                                        struct weir_str key);
-/* The GPU is good again, says `why`: where it is out of service it is tested, or serves at once. */
+/* The GPU is good again, says `why`: where it is out of service it is tested, or serves at once.
+ * Of one that does not answer nobody can say so: it stays as it is. */
 int weir_server_faults_clear(struct weir_server *server, struct weir_str key, const char *why,
                              bool without_test, struct weir_err *err);
 

@@ -1,4 +1,5 @@
 /* The store is a projection of the world: every workload and task row that changed is written. */
+#include "app/faults.h"
 #include "app/server.h"
 #include "base/bitset.h"
 #include "base/buf.h"
@@ -513,28 +514,73 @@ static void say_what_failed(const struct weir_world *world, const struct weir_ta
     }
 }
 
-/* Why an attempt had to leave is kept with its task while that waits again. */
-static int note_why_left(struct weir_server *server, const struct weir_world *before,
-                         const struct weir_action *action, struct weir_err *err)
+/* What the driver said of its GPUs while it ran, of what jobs do wrong themselves; "": nothing. */
+static void say_own_fault(struct weir_server *server, const struct weir_world *world,
+                          const struct weir_task *task, char text[WEIR_CLUSTER_DETAIL_MAX])
+{
+    text[0] = '\0';
+    for (uint32_t h = task->first_hold; text[0] == '\0' && h != WEIR_NONE;) {
+        const struct weir_hold *hold = weir_world_hold(world, h);
+        const struct weir_device *device = weir_world_device(world, hold->device);
+        uint32_t whole = device->parent != WEIR_NONE ? device->parent : hold->device;
+        struct weir_str uuid = weir_world_string(world, weir_world_device(world, whole)->uuid);
+        const char *said = weir_server_faults_of_job(server, uuid, task->started_mono_ms);
+
+        h = hold->next_of_task;
+        if (said != NULL)
+            snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "%.*s on %.*s",
+                     WEIR_STR_ARG(weir_str_cut(weir_str(said), WEIR_CLUSTER_DETAIL_MAX - 64)),
+                     WEIR_STR_ARG(weir_str_cut(uuid, 48)));
+    }
+}
+
+/* Of one that failed by itself, and did not say why. */
+static bool is_unexplained(struct weir_server *server, const struct weir_action *action)
+{
+    const struct weir_server_attempt *attempt = weir_server_attempt_of(server, action->task);
+
+    return (action->cause == WEIR_CAUSE_EXITED || action->cause == WEIR_CAUSE_RETRIED) &&
+           action->state != WEIR_TASK_SUCCEEDED && attempt != NULL && attempt->detail == NULL;
+}
+
+/* "": there is nothing to say. */
+static void say_why_left(const struct weir_world *before, const struct weir_action *action,
+                         char text[WEIR_CLUSTER_DETAIL_MAX])
 {
     const struct weir_task *task = weir_world_task(before, action->task);
-    struct weir_server_attempt *attempt;
     struct weir_str node = node_name(before, task->node);
     uint64_t other = for_whom(before, task);
-    char text[WEIR_CLUSTER_DETAIL_MAX];
 
-    if (action->kind != WEIR_ACTION_SETTLE || action->state != WEIR_TASK_QUEUED ||
-        !weir_cause_requeues(action->cause))
-        return 0;
+    text[0] = '\0';
+    if (action->state != WEIR_TASK_QUEUED || !weir_cause_requeues(action->cause))
+        return;
     if (action->cause == WEIR_CAUSE_DEVICE_FAULT)
         say_what_failed(before, task, text);
     else if (action->cause == WEIR_CAUSE_DRAINED)
-        snprintf(text, sizeof(text), "drained off node %.*s", WEIR_STR_ARG(node));
+        snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "drained off node %.*s", WEIR_STR_ARG(node));
     else if (other != 0)
-        snprintf(text, sizeof(text), "%s for job %llu",
+        snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "%s for job %llu",
                  weir_cause_name((enum weir_cause)action->cause), (unsigned long long)other);
     else
-        snprintf(text, sizeof(text), "%s", weir_cause_name((enum weir_cause)action->cause));
+        snprintf(text, WEIR_CLUSTER_DETAIL_MAX, "%s",
+                 weir_cause_name((enum weir_cause)action->cause));
+}
+
+/* Why an attempt had to leave, or what its GPU said when it failed, is kept with its task. */
+static int note_why(struct weir_server *server, const struct weir_world *before,
+                    const struct weir_action *action, struct weir_err *err)
+{
+    struct weir_server_attempt *attempt;
+    char text[WEIR_CLUSTER_DETAIL_MAX];
+
+    if (action->kind != WEIR_ACTION_SETTLE)
+        return 0;
+    if (is_unexplained(server, action))
+        say_own_fault(server, before, weir_world_task(before, action->task), text);
+    else
+        say_why_left(before, action, text);
+    if (text[0] == '\0')
+        return 0;
     attempt = weir_server_attempt_of(server, action->task);
     if (attempt == NULL)
         return weir_error(err, WEIR_E_NO_MEMORY, "no memory for why an attempt left");
@@ -566,7 +612,7 @@ int weir_server_persist(struct weir_server *server, const struct weir_world *bef
     collect(before, after, after, &due);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)
         if (is_of_task(&plan->actions[i]))
-            r = note_why_left(server, before, &plan->actions[i], err);
+            r = note_why(server, before, &plan->actions[i], err);
     if (r == 0)
         r = write_due(server, &due, before, after, now, err);
     for (uint32_t i = 0; r == 0 && i < plan->n_actions; i++)

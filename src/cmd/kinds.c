@@ -154,8 +154,10 @@ static const struct weir_sheet_column gpu_columns[] = {
     {.title = "CLASS", .wide = true},
     {.title = "HEALTH", .wide = true, .is_state = true},
     {.title = "FOREIGN", .wide = true, .is_right = true},
+    {.title = "SHARING", .wide = true},
     {.title = "MPS", .wide = true},
     {.title = "HOLDERS", .stretches = true},
+    {.title = "CAUSE", .wide = true, .stretches = true},
 };
 
 static void add_holders(struct weir_sheet *table, const struct weir_tree *holders)
@@ -207,8 +209,10 @@ static void gpu_row(struct weir_sheet *table, const struct weir_tree *item, int6
     weir_output_cell(table, item, "class");
     weir_output_cell(table, item, "health");
     weir_output_cell(table, item, "foreign_processes");
+    weir_output_cell(table, item, "sharing");
     weir_output_cell(table, item, "mps");
     add_holders(table, weir_tree_get(item, "holders"));
+    weir_output_cell(table, item, "cause");
 }
 
 static const struct weir_output_kind gpus_kind = {
@@ -225,10 +229,21 @@ static const struct weir_sheet_column setup_columns[] = {
     {.title = "NAME"},
     {.title = "ENTRIES", .is_right = true},
     {.title = "CREATED"},
-    {.title = "MIG", .stretches = true},
+    {.title = "MIG OR SHARING", .stretches = true},
 };
 
-/* "1g.10gb=7; 3g.40gb=2": what each entry cuts its GPUs into. */
+/* "time-slicing 4" */
+static void put_sharing(struct weir_buf *text, const struct weir_tree *entry)
+{
+    struct weir_str sharing = weir_client_text(entry, "sharing");
+    struct weir_str replicas = weir_client_text(entry, "replicas");
+
+    weir_buf_str(text, sharing);
+    if (replicas.len > 0)
+        weir_buf_printf(text, " %.*s", WEIR_STR_ARG(replicas));
+}
+
+/* "1g.10gb=7; time-slicing 4": what each entry makes of its GPUs. */
 static void add_cuts(struct weir_sheet *table, const struct weir_tree *entries)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(CELL_BYTES_MAX);
@@ -243,7 +258,8 @@ static void add_cuts(struct weir_sheet *table, const struct weir_tree *entries)
             weir_buf_str(&text, weir_str_eq_c(weir_client_text(mig, "enabled"), "true")
                                     ? WEIR_STR("on")
                                 : weir_client_text(mig, "enabled").len > 0 ? WEIR_STR("off")
-                                                                           : WEIR_STR("-"));
+                                                                           : WEIR_STR(""));
+            put_sharing(&text, one);
             continue;
         }
         weir_tree_foreach (count, devices)

@@ -67,6 +67,19 @@ static int set_one(struct weir_client *client, const char *phase, const char *wo
     return result;
 }
 
+static void tell(const char *phase, const char *kind, struct weir_str name,
+                 struct weir_str not_serving)
+{
+    const char *done = strcmp(phase, "drain") == 0 ? "draining"
+                       : phase[0] == 'u'           ? "uncordoned"
+                                                   : "cordoned";
+
+    printf("%s/%.*s %s", kind, WEIR_STR_ARG(name), done);
+    if (not_serving.len > 0)
+        printf("; it does not serve yet: %.*s", WEIR_STR_ARG(not_serving));
+    putchar('\n');
+}
+
 static int set_all(struct weir_client *client, const struct weir_args *args, struct weir_err *err)
 {
     const char *phase = args->command->name;
@@ -85,10 +98,7 @@ static int set_all(struct weir_client *client, const struct weir_args *args, str
         if (name.len == 0) /* a server of an earlier version */
             name = weir_str(read_target(args->operands[i]).name);
         if (result == 0)
-            printf("%s/%.*s %s\n", kind, WEIR_STR_ARG(name),
-                   strcmp(phase, "drain") == 0 ? "draining"
-                   : phase[0] == 'u'           ? "uncordoned"
-                                               : "cordoned");
+            tell(phase, kind, name, weir_client_text(answer, "not_serving"));
     }
     return result;
 }
@@ -96,6 +106,8 @@ static int set_all(struct weir_client *client, const struct weir_args *args, str
 static const struct weir_example cordon_examples[] = {
     {"weir cordon node-3", "nothing new starts there; what runs goes on"},
     {"weir cordon GPU-8f1c", "the same for one GPU, by as much of its key as is unique"},
+    {"weir cordon gpu/3 gpu/node-3:7",
+     "or by its index, where there are several nodes with theirs"},
 };
 
 const struct weir_command weir_command_cordon = {
@@ -104,7 +116,8 @@ const struct weir_command weir_command_cordon = {
     .operands = "NODE|GPU…",
     .about =
         "Nothing new is started on a cordoned node or GPU; what runs there goes on to its end. "
-        "node/NAME or gpu/KEY says which it is where a name could be either.",
+        "node/NAME or gpu/KEY says which it is where a name could be either. A GPU is named by "
+        "its key, the beginning of one, its index, or NODE:INDEX.",
     .examples = cordon_examples,
     .n_examples = WEIR_COUNT_OF(cordon_examples),
     .min_operands = 1,

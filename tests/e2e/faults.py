@@ -100,6 +100,7 @@ def test_a_fault_of_the_application_is_its_own(t):
         pass
     job = server.wait_ended(number)
     assert (job['state'], job['exit_status'], job['attempt']) == ('failed', 7, 1), job
+    assert job['reason'].startswith('exit 7: ') and 'MMU Fault' in job['reason'] and gpu['key'] in job['reason'], job
     wait_state(server, gpu['key'], 'free')
     events = json.loads(server.cli('get', 'events', f'gpu/{gpu["key"]}', '-o', 'json').stdout)
     assert [event['kind'] for event in events] == ['gpu.fault'], events
@@ -144,6 +145,44 @@ def test_too_many_at_once_are_left_in_service(t):
     time.sleep(1.5)
     assert sum(gpu['state'] == 'unhealthy' for gpu in gpus(server).values()) == 3, gpus(server)
     assert 'no more are taken out of service' in server.tail(), server.tail()
+
+
+
+def test_a_gpu_that_does_not_answer_is_not_put_back(t):
+    server = t.serve('--simulate', '2xH100')
+    wait_read(server)
+    key = next(key for key, gpu in gpus(server).items() if gpu['index'] == 1)
+    server.cli('sim', 'fault', 'gpu', '1', 'lost')
+    wait_for('it to have a mark', lambda: gpus(server)[key]['fault'] and gpus(server)[key]['reading']['state'] != 'ready')
+    before = gpus(server)[key]['fault']
+    for words in (['uncordon', key], ['uncordon', '--no-test', '1']):
+        said = server.cli(*words).stdout.decode()
+        assert f'gpu/{key} uncordoned; it does not serve yet: ' in said, said
+        after = gpus(server)[key]
+        assert after['fault'] == before and after['state'] == 'unhealthy', (before, after)
+
+
+def test_a_job_shows_what_is_wrong_with_its_gpu(t):
+    server = t.serve('--simulate', '2xH100')
+    wait_read(server)
+    number = server.submit('--gpus', '2', '--', 'sleep', '60')
+    server.wait_state(number, 'running')
+    server.cli('sim', 'fault', 'gpu', '0', 'hang', '20s')
+    wait_for('it to say so', lambda: ' is lost: ' in (server.job(number)['reason'] or ''))
+    assert server.job(number)['reason'].startswith('its GPU GPU-'), server.job(number)['reason']
+
+
+def test_gpus_are_called_by_their_place(t):
+    server = t.serve('--simulate', '2x2xH100')
+    wait_read(server)
+    all_of_it = gpus(server)
+    for key, gpu in all_of_it.items():
+        assert server.cli('cordon', f'gpu/{gpu["node"]}:{gpu["index"]}').stdout.decode().startswith(f'gpu/{key} ')
+    assert all(gpu['state'] == 'cordoned' for gpu in gpus(server).values())
+    for key, gpu in all_of_it.items():
+        assert server.cli('uncordon', gpu['index']).stdout.decode() == f'gpu/{key} uncordoned\n'
+    assert 'there is no GPU' in server.cli('cordon', 'gpu/sim-2:0', check=1).stderr.decode()
+    assert 'there is no GPU' in server.cli('describe', 'gpu', '7', check=1).stderr.decode()
 
 
 if __name__ == '__main__':

@@ -206,8 +206,21 @@ static void put_waiting(struct weir_json_writer *w, const char *why, struct weir
     weir_json_str(w, weir_buf_view(&text));
 }
 
-/* The first of its holds that is over its budget, or WEIR_NONE. */
-static uint32_t first_over(const struct weir_world *world, const struct weir_workload *job)
+static bool is_over(const struct weir_world *world, const struct weir_hold *hold)
+{
+    (void)world;
+    return hold->n_over > 0;
+}
+
+static bool is_bad(const struct weir_world *world, const struct weir_hold *hold)
+{
+    return weir_world_device(world, hold->device)->health != WEIR_DEVICE_HEALTHY;
+}
+
+/* The first of its holds of which that is so, or WEIR_NONE. */
+static uint32_t first_hold(const struct weir_world *world, const struct weir_workload *job,
+                           bool (*is_so)(const struct weir_world *world,
+                                         const struct weir_hold *hold))
 {
     const struct weir_task *task;
 
@@ -216,28 +229,51 @@ static uint32_t first_over(const struct weir_world *world, const struct weir_wor
         task = weir_world_task(world, t);
         for (uint32_t h = task->first_hold; h != WEIR_NONE;
              h = weir_world_hold(world, h)->next_of_task)
-            if (weir_world_hold(world, h)->n_over > 0)
+            if (is_so(world, weir_world_hold(world, h)))
                 return h;
     }
     return WEIR_NONE;
 }
 
-/* What is wrong while it runs: "over its GPU memory budget: 24.0 GiB of 20.0 GiB"; or null. */
+/* "its GPU GPU-8f1c… is lost: the driver does not list it" */
+static void put_bad_gpu(const struct weir_world *world, uint32_t hold, struct weir_buf *text)
+{
+    const struct weir_device *device =
+        weir_world_device(world, weir_world_hold(world, hold)->device);
+    struct weir_str cause = weir_world_string(world, device->health_cause);
+
+    weir_buf_puts(text, "its GPU ");
+    weir_buf_str(text, weir_world_string(world, device->uuid));
+    weir_buf_printf(text, " is %s",
+                    weir_device_health_name((enum weir_device_health)device->health));
+    if (cause.len > 0)
+        weir_buf_printf(text, ": %.*s", WEIR_STR_ARG(cause));
+}
+
+static void put_over(const struct weir_world *world, uint32_t hold, struct weir_buf *text)
+{
+    weir_buf_puts(text, "over its GPU memory budget: ");
+    weir_units_format_bytes(weir_world_hold(world, hold)->used_bytes, text);
+    weir_buf_puts(text, " of ");
+    weir_units_format_bytes(weir_world_hold(world, hold)->memory_bytes, text);
+}
+
+/* What is wrong while it runs; or null. */
 static void put_warning(struct weir_json_writer *w, const struct weir_world *world, uint32_t row)
 {
     weir_cleanup_buf struct weir_buf text = WEIR_BUF_INIT(WEIR_WORDS_END_MAX);
-    uint32_t over =
-        row != WEIR_NONE ? first_over(world, weir_world_workload(world, row)) : WEIR_NONE;
+    const struct weir_workload *job = row != WEIR_NONE ? weir_world_workload(world, row) : NULL;
+    uint32_t bad = job != NULL ? first_hold(world, job, is_bad) : WEIR_NONE;
+    uint32_t over = job != NULL ? first_hold(world, job, is_over) : WEIR_NONE;
 
-    if (over == WEIR_NONE) {
+    if (bad != WEIR_NONE)
+        put_bad_gpu(world, bad, &text);
+    else if (over != WEIR_NONE)
+        put_over(world, over, &text);
+    if (text.len > 0)
+        weir_json_str(w, weir_buf_view(&text));
+    else
         weir_json_null(w);
-        return;
-    }
-    weir_buf_puts(&text, "over its GPU memory budget: ");
-    weir_units_format_bytes(weir_world_hold(world, over)->used_bytes, &text);
-    weir_buf_puts(&text, " of ");
-    weir_units_format_bytes(weir_world_hold(world, over)->memory_bytes, &text);
-    weir_json_str(w, weir_buf_view(&text));
 }
 
 static void put_reason(struct weir_json_writer *w, const struct weir_api *api,

@@ -17,6 +17,21 @@ static struct weir_str gpu_name(const struct weir_world *world, uint32_t row)
     return weir_world_string(world, weir_world_device(world, row)->uuid);
 }
 
+/* "3", the driver's number on its node; "node-1:3". */
+static bool gpu_is_called(const struct weir_world *world, uint32_t row, struct weir_str word)
+{
+    const struct weir_device *device = weir_world_device(world, row);
+    ptrdiff_t colon = weir_str_find_char(word, ':');
+    struct weir_str number = weir_str_sub(word, (size_t)(colon + 1), word.len);
+    uint64_t index;
+
+    if (device->kind == WEIR_DEVICE_MIG || !weir_str_to_u64(number, &index) ||
+        index != device->index)
+        return false;
+    return colon < 0 ||
+           weir_str_eq(weir_str_sub(word, 0, (size_t)colon), node_name(world, device->node));
+}
+
 /* The GPU that it is, or is a part of. */
 static const struct weir_device *whole_of(const struct weir_world *world,
                                           const struct weir_device *device)
@@ -107,6 +122,7 @@ const struct weir_api_noun weir_api_gpus = {
     .name = gpu_name,
     .compare = compare_gpus,
     .prefix_min = GPU_PREFIX_MIN,
+    .is_called = gpu_is_called,
     .put = weir_api_put_gpu,
     .put_one = put_gpu_with_reading,
 };
@@ -139,15 +155,38 @@ int weir_api_get_node(struct weir_api_call *call, struct weir_err *err)
     return weir_api_noun_get(call, &weir_api_nodes, err);
 }
 
+/* Why a GPU that was taken back into use does not serve; "": it does. */
+static struct weir_str why_not_serving(const struct weir_api_call *call)
+{
+    const struct weir_world *world = call->api->index.world;
+    struct weir_key key = weir_key_of_device(call->params[0]);
+
+    for (uint32_t row = weir_world_first(world, WEIR_TABLE_DEVICES); row != WEIR_NONE;
+         row = weir_world_after(world, WEIR_TABLE_DEVICES, row)) {
+        const struct weir_device *device = weir_world_device(world, row);
+
+        if (weir_key_eq(&device->row.key, &key))
+            return device->health != WEIR_DEVICE_HEALTHY
+                       ? weir_world_string(world, device->health_cause)
+                       : WEIR_STR("");
+    }
+    return WEIR_STR("");
+}
+
 /* By its whole name: a GPU may have been named by a part of it. */
 static int finish_phase(struct weir_api_call *call, uint64_t outcome, struct weir_err *err)
 {
+    bool is_back = call->route->arg == WEIR_NODE_READY;
     struct weir_api_json json;
+    int r = weir_api_index_make(&call->api->index, &call->api->service, err);
 
     (void)outcome;
+    if (r < 0)
+        return r;
     weir_api_json_init(&json);
     weir_json_object_begin(&json.w);
     weir_api_put_str(&json.w, "name", call->params[0]);
+    weir_api_put_name(&json.w, "not_serving", is_back ? why_not_serving(call) : WEIR_STR(""));
     weir_json_object_end(&json.w);
     return weir_api_json_reply(call, 202, &json, err);
 }

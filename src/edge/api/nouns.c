@@ -125,7 +125,7 @@ static int no_such(const struct weir_api_call *call, const struct weir_api_noun 
     return weir_error_hint(err, "%s", noun->list);
 }
 
-/* Rows whose names begin with what the path names, the first few. */
+/* Rows whose names begin with what the path names, or that are called so: the first few. */
 struct likes {
     uint32_t rows[LIKES_SHOWN];
     uint32_t n;
@@ -136,14 +136,18 @@ static int ambiguous(const struct weir_api_call *call, const struct weir_api_nou
 {
     weir_cleanup_buf struct weir_buf list = WEIR_BUF_INIT(WEIR_ERR_TEXT_MAX);
     char shown[WEIR_STR_SHOW_MAX];
+    bool is_short;
 
     for (uint32_t i = 0; i < likes->n && i < LIKES_SHOWN; i++)
         weir_buf_printf(&list, "%s%s", i > 0 ? ", " : "",
                         weir_str_show(noun->name(call->api->index.world, likes->rows[i]), shown));
     if (likes->n > LIKES_SHOWN)
         weir_buf_printf(&list, " and %u more", likes->n - LIKES_SHOWN);
-    weir_error(err, WEIR_E_EXISTS, "several %ss begin with '%s': %s", noun->word,
-               weir_str_show(call->params[0], shown), weir_buf_cstr(&list));
+    is_short =
+        weir_str_starts_with(noun->name(call->api->index.world, likes->rows[0]), call->params[0]);
+    weir_error(err, WEIR_E_EXISTS, "several %ss %s '%s': %s", noun->word,
+               is_short ? "begin with" : "are called", weir_str_show(call->params[0], shown),
+               weir_buf_cstr(&list));
     return weir_error_hint(err, "write more of it");
 }
 
@@ -166,7 +170,8 @@ int weir_api_noun_find(struct weir_api_call *call, const struct weir_api_noun *n
             *ret_row = rows[i];
             return 0;
         }
-        if (!may_be_short || !weir_str_starts_with(name, wanted))
+        if (!(may_be_short && weir_str_starts_with(name, wanted)) &&
+            !(noun->is_called != NULL && noun->is_called(call->api->index.world, rows[i], wanted)))
             continue;
         if (likes.n < LIKES_SHOWN)
             likes.rows[likes.n] = rows[i];

@@ -20,6 +20,8 @@ struct weir_api_noun {
     /* So many characters of a name stand for it where no other name begins with them; 0: none do.
      */
     uint32_t prefix_min;
+    /* What it is called besides its name, maybe with others: "3", "node-1:3"; NULL: nothing. */
+    bool (*is_called)(const struct weir_world *world, uint32_t row, struct weir_str word);
     void (*put)(struct weir_json_writer *w, const struct weir_api *api, uint32_t row);
     /* What is shown of the one that was asked for; NULL: the same. */
     void (*put_one)(struct weir_json_writer *w, const struct weir_api_call *call, uint32_t row);
